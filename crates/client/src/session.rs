@@ -64,8 +64,9 @@
 //! and all later ones: the module `verified` says how.
 //!
 //! Hints follow the table from version to version where the scheme allows it
-//! ([`follows`](privet_schemes::contract::HintedClient::follows)). So do downloaded hints and tables. The
-//! modules `following` and `versions` say how a session goes from one version to the next.
+//! ([`follows`](privet_schemes::contract::HintedClient::follows)). So do downloaded hints and
+//! tables. The modules `following` and `versions` say how a session goes from one version to the
+//! next.
 //!
 //! # Keys
 //!

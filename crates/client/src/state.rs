@@ -333,8 +333,8 @@ pub trait HintStore: Send {
     fn switch(&mut self) -> Result<()>;
 
     /// Replaces the generation in use by `generation`, which was condensed from it: see
-    /// [`condense`](privet_schemes::contract::HintedClient::condense). First erases any stored next generation: it
-    /// belongs to another state, or to a process that ended before it switched.
+    /// [`condense`](privet_schemes::contract::HintedClient::condense). First erases any stored next
+    /// generation: it belongs to another state, or to a process that ended before it switched.
     ///
     /// # Errors
     /// As [`switch`](Self::switch) and [`PreparationStore::save_generation`]. The generation in use

@@ -11,7 +11,8 @@ use privet_core::{Error, Result, TableChanges, TableSource};
 use std::collections::BTreeSet;
 
 impl SimplePirPackedServer {
-    /// The server of the table after `changes`. `None` if the table has another number of columns than before: then all blocks change.
+    /// The server of the table after `changes`. `None` if the table has another number of columns
+    /// than before: then all blocks change.
     pub(super) fn packed_again(
         &self,
         parameters: SimplePirPackedParameters,
