@@ -150,13 +150,13 @@ impl Values {
     }
 
     /// Whether names and numbers fit into an encoding.
-    #[cfg(feature = "files")]
+    #[cfg(any(test, feature = "files"))]
     pub(crate) fn fits(&self) -> bool {
         columns_fit(&self.columns, 0) && self.encode().len() <= MAX_VALUES_BYTES
     }
 }
 
-#[cfg(feature = "files")]
+#[cfg(any(test, feature = "files"))]
 fn columns_fit(columns: &[ValueColumn], depth: usize) -> bool {
     let is_short = |text: &str| text.len() <= usize::from(u16::MAX);
     let fits = |column: &ValueColumn| is_short(&column.name) && column.of.fits(depth + 1);
@@ -165,7 +165,7 @@ fn columns_fit(columns: &[ValueColumn], depth: usize) -> bool {
 
 impl ValueType {
     /// The type of a column that is of this type in one input, and of another type in another.
-    #[cfg(feature = "files")]
+    #[cfg(any(test, feature = "files"))]
     pub(crate) fn joined(self, other: &Self) -> Self {
         match (&self, other) {
             (one, other) if one == other => self,
@@ -181,7 +181,7 @@ impl ValueType {
         }
     }
 
-    #[cfg(feature = "files")]
+    #[cfg(any(test, feature = "files"))]
     fn fits(&self, depth: usize) -> bool {
         depth <= MAX_DEPTH
             && match self {
