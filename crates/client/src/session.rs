@@ -374,8 +374,12 @@ impl Session {
     /// Whether further queries of the lookup that was asked for last are to come, or are being
     /// made. How many a lookup has is the same for all of a table. So a driver may hold the earlier
     /// ones back until then, and send all of them in one message.
+    ///
+    /// Not with single-use hints: there a further query may have to wait until answers are read,
+    /// and no query may wait for that. Those that can go together leave after one sync.
     pub fn asks_more(&self) -> bool {
-        self.shared.lookups.is_amid_one() || self.shared.timetable.ends().is_some()
+        let Shared { lookups, timetable, .. } = &self.shared;
+        !lookups.have_reservations() && (lookups.is_amid_one() || timetable.ends().is_some())
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout), if nothing else happens before.

@@ -97,3 +97,24 @@ fn single_use_hints_serve_each_fetch_across_generations() {
         assert_eq!((hints.len(), world.journal.len()), (2 * (KEYS + 10), 2 * (KEYS + 10)));
     }
 }
+
+/// With single-use hints, the second query may have to wait until answers are read. So a driver does
+/// not hold the first one back for it.
+#[test]
+fn queries_wait_for_others_of_their_lookup_only_where_none_waits_for_answers() {
+    let first_asks_more = |mut world: World| {
+        world.run();
+        world.session.lookup(Target::key(pair(5).0));
+        loop {
+            let output = world.poll().expect("a query leaves");
+            let is_query =
+                matches!(output, Output::Errand(Errand::Send { request: Request::Answer(_), .. }));
+            world.carry_out(output);
+            if is_query {
+                return world.session.asks_more();
+            }
+        }
+    };
+    assert!(first_asks_more(World::of(&peer(SchemeId::SimplePirPacked))));
+    assert!(!first_asks_more(toy_world_of(Kind::default(), 40)));
+}
