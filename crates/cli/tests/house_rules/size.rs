@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Lines of Rust without blank lines and comments, outside tests and the laboratory.
 const SOURCE_LINES: usize = 83_100;
 /// Lines of Rust without blank lines, all in all.
-const ALL_LINES: usize = 185_400;
+const ALL_LINES: usize = 185_500;
 /// Words of the documents, outside the laboratory.
 const WORDS: usize = 26_100;
 /// Names that four types or more bear.
