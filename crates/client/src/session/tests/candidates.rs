@@ -98,8 +98,8 @@ fn single_use_hints_serve_each_fetch_across_generations() {
     }
 }
 
-/// With single-use hints, the second query may have to wait until answers are read. So a driver does
-/// not hold the first one back for it.
+/// With single-use hints, the second query may have to wait until answers are read. So a driver
+/// does not hold the first one back for it.
 #[test]
 fn queries_wait_for_others_of_their_lookup_only_where_none_waits_for_answers() {
     let first_asks_more = |mut world: World| {
