@@ -7,11 +7,13 @@
 //! The lookup that is not private has no [`SchemeId`]. It exists only in what measures,
 //! `bench/plain.rs`. So no server can offer it, and nobody can make a client use it.
 
+#[cfg(feature = "servers")]
 mod choose;
 mod clients;
 pub(crate) mod costs;
 mod descriptor;
 pub(crate) mod factors;
+#[cfg(feature = "servers")]
 mod memory;
 mod options;
 mod plan;
@@ -23,10 +25,12 @@ mod step;
 mod versions;
 mod work;
 
+#[cfg(feature = "servers")]
 pub use choose::{Choice, DAYS, LOOKUPS_PER_DAY, Situation, choose, choose_for, chosen, tree};
 pub use clients::{Blank, BlankMaker, ErasedClient, ErasedHints, ErasedPreparation, Recovered};
 pub use costs::{Arithmetic, Costs, Operations, Pass, RandomReads};
 pub use descriptor::{About, Assumption};
+#[cfg(feature = "servers")]
 pub use memory::ServerMemory;
 pub use options::{OptionKind, PARTITION_RECORDS, SchemeOption, Tuning, Value, check_options};
 pub use plan::MAX_MESSAGE_LEN;
@@ -34,9 +38,12 @@ pub use plan::SchemePlan;
 pub use rehearsal::Rehearsal;
 pub use schemes::{Room, add_rooms};
 pub use servers::{ErasedServer, ErasedSetup, Successor};
-pub use versions::{Version, patch_downloaded, patches_downloads, plan_next};
+#[cfg(feature = "servers")]
+pub use versions::plan_next;
+pub use versions::{Version, patch_downloaded, patches_downloads};
 pub use work::Work;
 
+#[cfg(feature = "servers")]
 use crate::SchemeId;
 use crate::offline::HintSource;
 #[cfg(feature = "servers")]
@@ -60,6 +67,7 @@ pub struct ServerOptions {
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if the scheme does not
 /// suit the table's shape, or the tuning does not suit the scheme.
+#[cfg(feature = "servers")]
 pub fn plan(scheme: SchemeId, identity: &TableIdentity, tuning: &Tuning) -> Result<SchemePlan> {
     check_options(Some(scheme), tuning.chosen())?;
     let plan = scheme.descriptor().plan(identity, tuning)?;

@@ -278,6 +278,7 @@ impl HintsStart<'_> {
 /// A scheme with erased types. [`Registered`] and the [registry](super) explain the methods.
 pub(crate) trait Descriptor: Sync {
     fn patches(&self) -> Option<&'static dyn ErasedPatches>;
+    #[cfg(feature = "servers")]
     fn plan(&self, identity: &TableIdentity, tuning: &Tuning) -> Result<SchemePlan>;
     fn announced(&self, identity: &TableIdentity, parameters: &[u8]) -> Result<SchemePlan>;
     #[cfg(feature = "servers")]
@@ -310,22 +311,26 @@ pub(crate) trait Descriptor: Sync {
         checkpoint: Option<&[u8]>,
         kernels: Kernels,
     ) -> NewHints;
+    fn hints_len(&self, identity: &TableIdentity, parameters: &[u8]) -> Result<u64>;
+    #[cfg(feature = "servers")]
     fn told(&self, identity: &TableIdentity, parameters: &[u8]) -> Result<Told>;
+    #[cfg(feature = "servers")]
     fn queries_say(
         &self,
         identity: &TableIdentity,
         parameters: &[u8],
         role: Role,
     ) -> Option<String>;
+    #[cfg(feature = "servers")]
     fn queries_look_random(&self, role: Role) -> bool;
 }
 
 /// The facts that follow from a scheme's parameters.
+#[cfg(feature = "servers")]
 pub(crate) struct Told {
     pub(crate) words: Option<String>,
     pub(crate) work: Work,
     pub(crate) costs: Costs,
-    pub(crate) hints_len: u64,
     pub(crate) supply: Option<u64>,
 }
 
@@ -346,6 +351,7 @@ impl<S: Registered> Descriptor for Of<S> {
         S::PATCHES
     }
 
+    #[cfg(feature = "servers")]
     fn plan(&self, identity: &TableIdentity, tuning: &Tuning) -> Result<SchemePlan> {
         Ok(SchemePlan::of::<S>(&S::parameters(identity, tuning)?))
     }
@@ -402,17 +408,22 @@ impl<S: Registered> Descriptor for Of<S> {
         (hints.preparation)(HintsStart { records_digest, checkpoint, kernels }, parameters)
     }
 
+    fn hints_len(&self, identity: &TableIdentity, parameters: &[u8]) -> Result<u64> {
+        Ok(S::hints_len(&S::Parameters::decode(identity, parameters)?))
+    }
+
+    #[cfg(feature = "servers")]
     fn told(&self, identity: &TableIdentity, parameters: &[u8]) -> Result<Told> {
         let parameters = S::Parameters::decode(identity, parameters)?;
         Ok(Told {
             words: S::words(&parameters),
             work: S::work(&parameters),
             costs: S::costs(&parameters),
-            hints_len: S::hints_len(&parameters),
             supply: S::supply(&parameters),
         })
     }
 
+    #[cfg(feature = "servers")]
     fn queries_say(
         &self,
         identity: &TableIdentity,
@@ -422,6 +433,7 @@ impl<S: Registered> Descriptor for Of<S> {
         S::queries_say(&S::Parameters::decode(identity, parameters).ok()?, role)
     }
 
+    #[cfg(feature = "servers")]
     fn queries_look_random(&self, role: Role) -> bool {
         S::queries_look_random(role)
     }

@@ -214,6 +214,7 @@ impl Tuning {
     }
 
     /// The options that were chosen.
+    #[cfg(feature = "servers")]
     pub(super) fn chosen(&self) -> impl Iterator<Item = &'static SchemeOption> {
         self.0.iter().map(|(option, _)| *option)
     }

@@ -5,8 +5,8 @@
 //! bytes. [`SchemePlan::from_announcement`] refuses parameters that a scheme's security does not
 //! cover.
 
-use super::descriptor::Told;
-use super::{Costs, Work};
+#[cfg(feature = "servers")]
+use super::{Costs, Work, descriptor::Told};
 use crate::SchemeId;
 use crate::contract::{Message, Offline, Parameters, QueryMessage, Role, refused};
 use crate::offline::OfflinePhase;
@@ -94,9 +94,28 @@ impl SchemePlan {
     /// It follows from the parameters, so it is known before anything is received.
     pub fn hints_len(&self, identity: &TableIdentity) -> u64 {
         // Invalid parameters never get here: no plan is made of them.
-        self.told(identity).map_or(0, |told| told.hints_len)
+        self.scheme.descriptor().hints_len(identity, &self.parameters).unwrap_or(0)
     }
 
+    /// A digest of everything both sides must agree on: the scheme, its parameters and the table in
+    /// its epoch. Every message carries it.
+    pub fn digest(&self, identity: &TableIdentity) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new_derive_key("privet 2026-11 parameter digest");
+        hasher.update(&identity.id.0);
+        hasher.update(&identity.epoch.0.to_le_bytes());
+        hasher.update(&identity.digest.0);
+        hasher.update(&identity.shape.records().to_le_bytes());
+        hasher.update(&identity.shape.record_len().to_le_bytes());
+        hasher.update(&(self.scheme.name().len() as u64).to_le_bytes());
+        hasher.update(self.scheme.name().as_bytes());
+        hasher.update(&self.parameters);
+        *hasher.finalize().as_bytes()
+    }
+}
+
+/// What servers, forecasts and people ask of a plan.
+#[cfg(feature = "servers")]
+impl SchemePlan {
     /// How many queries a generation of hints serves, if it follows from the parameters.
     pub fn supply(&self, identity: &TableIdentity) -> Option<u64> {
         self.told(identity)?.supply
@@ -130,21 +149,6 @@ impl SchemePlan {
 
     fn told(&self, identity: &TableIdentity) -> Option<Told> {
         self.scheme.descriptor().told(identity, &self.parameters).ok()
-    }
-
-    /// A digest of everything both sides must agree on: the scheme, its parameters and the table in
-    /// its epoch. Every message carries it.
-    pub fn digest(&self, identity: &TableIdentity) -> [u8; 32] {
-        let mut hasher = blake3::Hasher::new_derive_key("privet 2026-11 parameter digest");
-        hasher.update(&identity.id.0);
-        hasher.update(&identity.epoch.0.to_le_bytes());
-        hasher.update(&identity.digest.0);
-        hasher.update(&identity.shape.records().to_le_bytes());
-        hasher.update(&identity.shape.record_len().to_le_bytes());
-        hasher.update(&(self.scheme.name().len() as u64).to_le_bytes());
-        hasher.update(self.scheme.name().as_bytes());
-        hasher.update(&self.parameters);
-        *hasher.finalize().as_bytes()
     }
 }
 

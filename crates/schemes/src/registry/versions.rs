@@ -17,8 +17,10 @@
 //! | Piano | the same as dummy subsets | new hints: the order of records is a permutation of exactly that many |
 //! | TAPIR | the same, and the verifier takes in the commitments | partitions are added |
 
+use super::SchemePlan;
 use super::descriptor::Of;
-use super::{SchemePlan, Tuning, plan};
+#[cfg(feature = "servers")]
+use super::{Tuning, plan};
 use crate::contract::{Parameters as _, PatchedDownload};
 use crate::offline::HintSource;
 use privet_core::{Error, Result, TableChanges, TableIdentity};
@@ -30,6 +32,7 @@ use privet_kernels::Kernels;
 ///
 /// # Errors
 /// As [`plan`].
+#[cfg(feature = "servers")]
 pub fn plan_next(
     before: &SchemePlan,
     after: &TableIdentity,
