@@ -138,6 +138,7 @@ mod placement;
 mod ranges;
 mod room;
 mod slow_keys;
+mod unicode;
 mod values;
 
 #[cfg(test)]

@@ -17,10 +17,10 @@
 
 use super::key_format::{KeyFormat, malformed};
 use super::ranges::{Directory, RowKey};
+use super::unicode::{nfc, nfd};
 use privet_core::codec::Reader;
 use privet_core::{Error, Reason, Result};
 use std::borrow::Cow;
-use unicode_normalization::UnicodeNormalization as _;
 
 /// A table's rule from keys as people write them to keys as they are hashed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -251,7 +251,7 @@ impl Normalization {
             (false, false) => text,
         });
         if self.nfc && self.case.is_some() {
-            text = text.nfd().collect();
+            text = Cow::Owned(nfd(&text));
         }
         text = match self.case {
             Some(Case::Lower) => text.chars().flat_map(char::to_lowercase).collect(),
@@ -260,13 +260,13 @@ impl Normalization {
             None => text,
         };
         if self.nfc {
-            text = text.nfc().collect();
+            text = Cow::Owned(nfc(&text));
         }
         if self.alphanumeric {
             text = text.chars().filter(|char| char.is_alphanumeric()).collect();
             // What stood between two letters may have kept them apart.
             if self.nfc {
-                text = text.nfc().collect();
+                text = Cow::Owned(nfc(&text));
             }
         }
         if self.number
