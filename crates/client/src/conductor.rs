@@ -61,6 +61,7 @@ use crate::session::{
 };
 use crate::state::{HintsKey, Opened, PartKey, PartState, State};
 use keeper::{Keeper, Reserved};
+use privet_core::quantities::seconds;
 use privet_core::{Error, Reason, Result};
 use privet_wire::PartKind;
 use report::Phase;
@@ -229,8 +230,8 @@ impl<D: Desk> Conductor<D> {
         if let Some(limit) = self.max_time.take_if(|limit| *limit <= now) {
             self.busy = None;
             let error = Error::unavailable(format!(
-                "not done within the {} s that were allowed; allow more",
-                limit.as_secs_f64()
+                "not done within the {} that were allowed; allow more",
+                seconds(limit)
             ));
             self.session.stop(error.because(Reason::TimeIsUp));
         }

@@ -1,5 +1,7 @@
 //! Numbers and sizes as people read and write them.
 
+use std::time::Duration;
+
 /// `1,234,567`
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
@@ -24,7 +26,23 @@ pub fn bytes(number: u64) -> String {
         size /= 1024.0;
         unit += 1;
     }
-    format!("{size:.2} {}", UNITS[unit])
+    format!("{} {}", decimal(size, 2), UNITS[unit])
+}
+
+/// `-12.35`: with so many digits behind the point, at least one. Texts of clients in pages have
+/// numbers in this form, because what the standard library brings for others is as large as a
+/// scheme.
+pub fn decimal(number: f64, places: u32) -> String {
+    let unit = 10u64.pow(places);
+    let parts = (number.abs() * unit as f64).round_ties_even() as u64;
+    let sign = if number < 0.0 && parts > 0 { "-" } else { "" };
+    format!("{sign}{}.{:0width$}", parts / unit, parts % unit, width = places as usize)
+}
+
+/// `30 s`, `0.25 s`
+pub fn seconds(time: Duration) -> String {
+    let digits = format!("{}.{:06}", time.as_secs(), time.subsec_micros());
+    format!("{} s", digits.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// What stands behind a number, in lower case, and how many it stands for.
@@ -224,6 +242,12 @@ mod tests {
         ];
         for (size, written) in sizes {
             assert_eq!(bytes(size), written);
+        }
+        for (number, written) in [(0.125, "0.12"), (-65.04, "-65.04"), (-0.001, "0.00")] {
+            assert_eq!(decimal(number, 2), written);
+        }
+        for (millis, written) in [(30_000, "30 s"), (100_250, "100.25 s"), (0, "0 s")] {
+            assert_eq!(seconds(Duration::from_millis(millis)), written);
         }
         assert_eq!(hexadecimal(&[0x0a, 0xff]), "0aff");
         let digits = hexadecimal(&[0xa5; 32]);

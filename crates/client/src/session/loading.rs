@@ -130,7 +130,8 @@ impl Open {
         let (table_len, reply_len) = stream_of(offline);
         let hints = loaded.hints()?;
         let (supply, endless) = (hints.supply(), hints.is_endless());
-        let mut unwanted: BTreeSet<_> = (0..supply.used).map(ReservationId).collect();
+        let mut unwanted = BTreeSet::new();
+        unwanted.extend((0..supply.used).map(ReservationId));
         drop_records(hints, &mut unwanted);
         let Loaded { client, unfinished, next, state_len } = loaded;
         let resends = unfinished.into_iter().map(|(id, record)| (id, record.into_sendable()));

@@ -82,9 +82,13 @@ impl Ways {
     /// The tables that are left on the ways to the table `chosen`.
     fn left(&self, chosen: &ChosenTable) -> Vec<Left> {
         let ways = self.0.iter().filter(|(_, walk)| walk.end.identity().id == chosen.identity.id);
-        let mut all: Vec<Left> = ways.flat_map(|(_, walk)| walk.left.iter().copied()).collect();
-        all.sort_by_key(|left| left.id.0);
-        all.dedup();
+        let mut all: Vec<Left> = Vec::new();
+        for left in ways.flat_map(|(_, walk)| &walk.left) {
+            let place = all.partition_point(|other| other.id.0 < left.id.0);
+            if all.get(place) != Some(left) {
+                all.insert(place, *left);
+            }
+        }
         all
     }
 

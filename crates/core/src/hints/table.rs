@@ -189,14 +189,14 @@ impl HintTable {
                 if hint.extra.is_some_and(|extra| extra >= partitions.shape().records()) {
                     return Err(Error::corrupted("stored hints contradict each other"));
                 }
-                by_id.push((hint.id, row as u32));
+                by_id.push(u64::from(hint.id) << 32 | row as u64);
                 table.set_row(row as u32, hint, NO_LANE);
             }
         }
         // After sorting, the ids of one group are neighbours, so no search for a group is needed.
         by_id.sort_unstable();
-        if by_id.is_sorted_by(|(one, _), (next, _)| one < next) {
-            by_id.iter().for_each(|(id, row)| table.append(*id, *row));
+        if by_id.is_sorted_by(|one, next| one >> 32 < next >> 32) {
+            by_id.iter().for_each(|row| table.append((row >> 32) as u32, *row as u32));
         } else {
             return Err(Error::corrupted("stored hints contradict each other"));
         }

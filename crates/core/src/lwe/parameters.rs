@@ -6,6 +6,7 @@
 
 use super::DELTA_BITS;
 use super::error_sampler::BASE_DEVIATION;
+use crate::quantities::decimal;
 use crate::{Error, Result};
 
 /// The most columns of a matrix at which a safe error is still small enough.
@@ -104,25 +105,28 @@ impl EncryptionParameters {
     /// estimate for it is below [`LEAST_SECURITY_BITS`].
     pub fn with_error(columns: u64, decryptions: u64, error: ErrorWidth) -> Result<Self> {
         let failure_log2 = failure_log2(columns, decryptions, error);
+        let least = LEAST_SECURITY_BITS as u32;
+        let deviation = || decimal(error.deviation(), 2);
         let refusal = if !(1..=MAX_COLUMNS).contains(&columns) {
             format!(
                 "a matrix of {columns} columns cannot be used: only with 1 to {MAX_COLUMNS} is \
-                 there an error both large enough for {LEAST_SECURITY_BITS} bits of security and \
-                 small enough to decrypt; put more records into each column"
+                 there an error both large enough for {least} bits of security and small enough \
+                 to decrypt; put more records into each column"
             )
         } else if error.security_bits < LEAST_SECURITY_BITS {
             format!(
-                "an error of deviation {:.2} gives {} bits of security by the estimate, and at \
-                 least {LEAST_SECURITY_BITS} are needed",
-                error.deviation(),
-                error.security_bits
+                "an error of deviation {} gives {} bits of security by the estimate, and at least \
+                 {least} are needed",
+                deviation(),
+                decimal(error.security_bits, 1)
             )
         } else if failure_log2 > LEVEL_FAILURE_LOG2 {
             format!(
-                "an error of deviation {:.2} on {columns} columns makes a byte wrong with \
-                 probability up to 2^{failure_log2:.1}, and at most 2^{LEVEL_FAILURE_LOG2} is \
-                 allowed",
-                error.deviation()
+                "an error of deviation {} on {columns} columns makes a byte wrong with probability \
+                 up to 2^{}, and at most 2^{} is allowed",
+                deviation(),
+                decimal(failure_log2, 1),
+                LEVEL_FAILURE_LOG2 as i32
             )
         } else {
             return Ok(Self { columns, error, failure_log2 });

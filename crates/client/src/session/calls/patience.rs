@@ -14,6 +14,7 @@ use super::{Call, Calls};
 use crate::session::agreement::server_name;
 use crate::session::interface::Request;
 use crate::session::options::Patience;
+use privet_core::quantities::seconds;
 use privet_core::{Error, Reason, SecretRng};
 use std::time::Duration;
 
@@ -49,24 +50,24 @@ impl Calls {
     /// the session waits for one.
     pub(super) fn too_late(&self, call: &Call, silent: bool) -> Error {
         let server = server_name(call.server, self.links.len());
-        let waited = self.patience_for(call).as_secs_f64();
+        let waited = seconds(self.patience_for(call));
         let message = match (&call.request, silent) {
             (Request::Fetch(request), false) => format!(
                 "{server} sends the {} slower than {} bytes a second; if the line is that slow, allow that rate",
                 request.part, self.patience.least_rate
             ),
             (Request::Fetch(request), true) => format!(
-                "{server} sent nothing of the {} for {waited} s; allow more time",
+                "{server} sent nothing of the {} for {waited}; allow more time",
                 request.part
             ),
             (Request::Describe(_), _) => {
-                format!("{server} did not describe itself within {waited} s; allow more time")
+                format!("{server} did not describe itself within {waited}; allow more time")
             }
             (Request::Prepare(_), _) => {
-                format!("{server} did not send hints within {waited} s; allow more time")
+                format!("{server} did not send hints within {waited}; allow more time")
             }
             (Request::Answer(_), _) => {
-                format!("{server} did not answer within {waited} s; allow more time")
+                format!("{server} did not answer within {waited}; allow more time")
             }
         };
         let slowly = matches!((&call.request, silent), (Request::Fetch(_), false));
