@@ -38,6 +38,9 @@
 //! AVX2 and AVX-512 where they do the same (`x86_64/vectors.rs`), and otherwise a file for each. A
 //! new arm is a value of [`Arm`], with a module for `on_arm!` to choose.
 //!
+//! WebAssembly has vectors in its baseline or not at all. There the portable arm uses them, mostly
+//! by the compiler, and for AES in `wasm32`.
+//!
 //! # Unsafe code
 //!
 //! Only this crate and that of the laboratory's kernels may contain `unsafe`. There are three
@@ -73,6 +76,8 @@ pub mod thresholds;
 pub mod yardstick;
 
 mod portable;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+mod wasm32;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 

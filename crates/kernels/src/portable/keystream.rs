@@ -1,35 +1,95 @@
 //! Counter-mode keystream through the `aes` crate, which uses the processor's AES instructions
-//! where it finds them.
-
-use aes::Aes128;
-use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
+//! where it finds them. In WebAssembly there are none, and that crate does not use vectors.
 
 use crate::keystream::{BLOCK_WORDS, GROUP_ROWS};
-
-/// Blocks encrypted in one call of the cipher.
-const BATCH: usize = 32;
+use cipher::{BATCH, Cipher};
 
 /// Fills `out` with keystream words from block `first_block` on.
 pub(crate) fn aes128_ctr_words(key: &[u8; 16], first_block: u64, out: &mut [u32]) {
-    let cipher = Aes128::new(&Array(*key));
-    ctr_words(&cipher, first_block, out);
+    ctr_words(&Cipher::new(key), first_block, out);
 }
 
-fn ctr_words(cipher: &Aes128, first_block: u64, out: &mut [u32]) {
-    let mut counter = first_block;
+fn ctr_words(cipher: &Cipher, first_block: u64, out: &mut [u32]) {
+    let mut block = first_block;
     for words in out.chunks_mut(BATCH * BLOCK_WORDS) {
-        let mut blocks = [Array([0u8; 16]); BATCH];
-        let blocks = &mut blocks[..words.len().div_ceil(BLOCK_WORDS)];
-        for block in blocks.iter_mut() {
-            block[..8].copy_from_slice(&counter.to_le_bytes());
-            counter = counter.wrapping_add(1);
+        cipher.batch(block, words);
+        block = block.wrapping_add(BATCH as u64);
+    }
+}
+
+#[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
+mod cipher {
+    use super::BLOCK_WORDS;
+    use aes::Aes128;
+    use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
+
+    /// Blocks encrypted in one call of the cipher.
+    pub(super) const BATCH: usize = 32;
+
+    pub(super) struct Cipher(Aes128);
+
+    impl Cipher {
+        pub(super) fn new(key: &[u8; 16]) -> Self {
+            Self(Aes128::new(&Array(*key)))
         }
-        cipher.encrypt_blocks(blocks);
-        for (words, block) in words.chunks_mut(BLOCK_WORDS).zip(blocks.iter()) {
-            for (word, bytes) in words.iter_mut().zip(block.0.as_chunks::<4>().0) {
-                *word = u32::from_le_bytes(*bytes);
+
+        /// Fills `words` from block `first` on, with [`BATCH`] blocks at most.
+        pub(super) fn batch(&self, first: u64, words: &mut [u32]) {
+            let mut blocks = [Array([0u8; 16]); BATCH];
+            let blocks = &mut blocks[..words.len().div_ceil(BLOCK_WORDS)];
+            for (number, block) in (0..).zip(blocks.iter_mut()) {
+                block[..8].copy_from_slice(&first.wrapping_add(number).to_le_bytes());
+            }
+            self.0.encrypt_blocks(blocks);
+            for (words, block) in words.chunks_mut(BLOCK_WORDS).zip(blocks.iter()) {
+                for (word, bytes) in words.iter_mut().zip(block.0.as_chunks::<4>().0) {
+                    *word = u32::from_le_bytes(*bytes);
+                }
             }
         }
+    }
+}
+
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+mod cipher {
+    use super::BLOCK_WORDS;
+    use crate::wasm32::aes::{Aes128, LANES};
+    use core::arch::wasm32::{u32x4_extract_lane, u64x2, v128};
+
+    /// Blocks encrypted in one call of the cipher.
+    pub(super) const BATCH: usize = LANES;
+
+    pub(super) struct Cipher(Aes128);
+
+    impl Cipher {
+        pub(super) fn new(key: &[u8; 16]) -> Self {
+            Self(Aes128::new(key))
+        }
+
+        /// Fills `words` from block `first` on, with [`BATCH`] blocks at most.
+        #[inline]
+        pub(super) fn batch(&self, first: u64, words: &mut [u32]) {
+            let counter = |block| u64x2(first.wrapping_add(block as u64), 0);
+            let blocks = self.0.encrypt(std::array::from_fn(counter));
+            let (whole, rest) = words.as_chunks_mut::<BLOCK_WORDS>();
+            let last = blocks.get(whole.len());
+            for (words, block) in whole.iter_mut().zip(blocks) {
+                *words = words_of(block);
+            }
+            if let Some(last) = last {
+                rest.copy_from_slice(&words_of(*last)[..rest.len()]);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn words_of(block: v128) -> [u32; BLOCK_WORDS] {
+        [
+            u32x4_extract_lane::<0>(block),
+            u32x4_extract_lane::<1>(block),
+            u32x4_extract_lane::<2>(block),
+            u32x4_extract_lane::<3>(block),
+        ]
     }
 }
 
@@ -40,7 +100,7 @@ pub(crate) fn keystream_times_vector(
     vector: &[u32],
     out: &mut [u32],
 ) {
-    let cipher = Aes128::new(&Array(*key));
+    let cipher = Cipher::new(key);
     let mut words = [0u32; 4 * BATCH * BLOCK_WORDS];
     let mut block = first_block;
     for out in out {
@@ -65,7 +125,7 @@ pub(crate) fn vectors_times_keystream(
     vectors: &[[u32; GROUP_ROWS]],
     out: &mut [&mut [u32]],
 ) {
-    let cipher = Aes128::new(&Array(*key));
+    let cipher = Cipher::new(key);
     let columns = out.first().map_or(0, |out| out.len());
     let mut words = vec![0; columns];
     let mut block = first_block;
