@@ -116,8 +116,8 @@ class Worker implements Shell {
     ): Promise<void> {
         const asked = this.#early.get(url);
         if (asked && same(body, DESCRIBE_BODY)) {
-            this.#early.delete(url);
             const described = await asked.body;
+            this.#early.delete(url);
             if (described) {
                 return this.#feed(exchange, described);
             }
