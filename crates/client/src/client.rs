@@ -26,13 +26,12 @@ pub use crate::driver::BatchId;
 use crate::driver::{Command, Driver, FilledShelf, OtherThread};
 use crate::exchange::Transport;
 use crate::proxies;
-use crate::session::{ChosenTable, Clock, KnownPin, SessionOptions, TableLeft, Target, Value};
+use crate::session::{ChosenTable, Clock, SessionOptions, Target, Value};
 use crate::state::{MemoryState, State};
 use crate::store::Store;
 use crate::transport::Grpc;
 use privet_core::{Error, Result, TableIdentity};
 use privet_kernels::Kernels;
-use privet_table::update_log::Left;
 use privet_table::values::Values;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -452,21 +451,12 @@ fn prepare(options: ClientOptions, progress: &mut dyn FnMut(Progress)) -> Result
     let mut transports = Vec::new();
     let started = Instant::now();
     let mut session = options.session;
-    session.servers = addresses.len();
-    session.pins.clear();
     session.clock = clock(started);
     session.shelf = Some(Arc::new(FilledShelf::new()));
-    for (server, (address, way)) in addresses.iter().zip(ways).enumerate() {
-        let known = state.pins(address.url())?.into_iter();
-        session.pins.extend(known.map(|(name, pin)| KnownPin { server, name, pin }));
+    for (address, way) in addresses.iter().zip(ways) {
         transports.push(Arc::new(Grpc::new(address, options.ca_file.as_deref(), way)?));
     }
-    let urls: Vec<&str> = addresses.iter().map(Address::url).collect();
-    session.pins_elsewhere = state.pins_elsewhere(&urls)?;
-    let table_left =
-        |(server, left): (String, Left)| TableLeft { here: urls.contains(&server.as_str()), left };
-    session.tables_left = state.tables_left()?.into_iter().map(table_left).collect();
-    session.addresses_digest = Some(addresses::digest(&addresses));
+    session.recall(&mut *state, &addresses)?;
     let options = ConductorOptions {
         session,
         addresses: addresses.iter().map(|address| address.url().to_owned()).collect(),

@@ -40,6 +40,7 @@
 mod files;
 mod hints;
 mod identity;
+mod kept;
 mod part_file;
 mod pin_file;
 mod report;
@@ -47,6 +48,7 @@ mod reset;
 #[cfg(test)]
 mod tests;
 
+pub use kept::{Change, Keeping, KeptState};
 pub use report::{
     HintsCondition, HintsReport, PartForm, PartReport, PinnedVersion, SeenTable, StateReport,
     TableReport, Verification, report, verify,
@@ -67,7 +69,6 @@ use privet_core::{Blame, Error, Reason, Result, TableId};
 use privet_schemes::offline::HintSource;
 use privet_table::update_log::Left;
 use privet_wire::PartKind;
-use privet_wire::limits::MAX_TABLES;
 use std::collections::HashMap;
 use std::path::Path;
 #[cfg(feature = "disk")]
@@ -261,44 +262,6 @@ impl Store {
                 damage.message()
             ))),
         }
-    }
-
-    /// The pin to store for the table called `name` at `server`, given the stored `pins`: `pin`, or
-    /// the later version to which another process has followed the table.
-    ///
-    /// When the session began, it compared `pin` with the stored pins, by the table's name and by
-    /// its id. This compares what another process has written since, also by both: a server may
-    /// have told that process another name.
-    ///
-    /// # Errors
-    /// [`Blame::Integrity`] if another process has meanwhile seen something else.
-    fn compared(&self, server: &str, name: &str, pin: &Pin, pins: &Pins) -> Result<Pin> {
-        let known = self.known.get(server).map_or(&[][..], |known| known);
-        let mut latest = *pin;
-        let same =
-            |(known, other): &&(String, Pin)| known == name || other.table.id == pin.table.id;
-        for there in pins.iter().filter(same) {
-            let (other_name, other) = there;
-            let both_known = other.publisher.is_some() && latest.publisher.is_some();
-            let other_publisher = both_known && !latest.shares_publisher(other);
-            if other.follows(&latest) {
-                latest = *other;
-                continue;
-            }
-            let leads_here = other.agrees_with(&latest) || latest.follows(other);
-            if !known.contains(there) && (other_publisher || !leads_here) {
-                let seen = match other_name == name {
-                    true => format!("another table as table {name} of {server}"),
-                    false => format!(
-                        "table {name} of {server} as table {other_name}, with other contents"
-                    ),
-                };
-                return Err(Error::integrity(format!(
-                    "another process has just used {seen}, or a version of it that does not lead to this one, or that has another publisher: the server may be showing different clients different tables"
-                )));
-            }
-        }
-        Ok(latest)
     }
 
     /// The pins of `table` at all servers; `None` if a pin file cannot be read, because it may name
@@ -539,41 +502,14 @@ impl State for Store {
     fn pin_successor(&mut self, server: &str, name: &str, pin: &Pin, left: &[Left]) -> Result<()> {
         let _lock = self.lock_pins()?;
         pin_file::check_server(server)?;
-        let known = self.read_pin_file(&pin_file_name(server))?.unwrap_or_default();
-        let PinFile { mut pins, left: mut all_left, unknown_schemes, .. } = known;
-        let kept = match self.replace_damaged_pins {
-            true => *pin,
-            false => self.compared(server, name, pin, &pins)?,
+        let mut file = self.read_pin_file(&pin_file_name(server))?.unwrap_or_default();
+        file.server = server.to_owned();
+        let known = match self.replace_damaged_pins {
+            true => None,
+            false => Some(self.known.get(server).map_or(&[][..], |known| known)),
         };
-        let before = pins.iter().position(|(known, _)| known == name);
-        let replaced = before.map(|at| pins.remove(at).1);
-        if pins.len() >= MAX_TABLES {
-            return Err(Error::unavailable(format!(
-                "{MAX_TABLES} tables of {server} are remembered, and no more are; forget that server, or keep some of its tables in a place of their own"
-            ))
-            .because(Reason::TooManyTablesRemembered));
-        }
-        pins.push((name.to_owned(), kept));
-        if !self.replace_damaged_pins && all_left.iter().any(|known| known.id == pin.table.id) {
-            return Err(Error::integrity(format!(
-                "another process has just left table {name} of {server} for its successor, so this \
-                 one does not come back to it"
-            )));
-        }
-        // Whoever accepts a table that was left comes back to it.
-        all_left.retain(|known| known.id != pin.table.id);
-        let new = left.iter().filter(|new| !all_left.contains(new));
-        all_left = all_left.iter().chain(new).copied().collect();
-        if all_left.len() > pin_file::MAX_TOMBSTONES {
-            return Err(Error::unavailable(format!(
-                "{} tables of {server} that were succeeded by others are remembered, and no more \
-                 are; forget that server",
-                pin_file::MAX_TOMBSTONES
-            ))
-            .because(Reason::TooManyTablesRemembered));
-        }
-        let known = PinFile { server: server.to_owned(), pins, left: all_left, unknown_schemes };
-        files::replace(&*self.pins, &pin_file_name(server), &pin_file::encode(&known))?;
+        let (kept, replaced) = file.pin(name, pin, left, known)?;
+        files::replace(&*self.pins, &pin_file_name(server), &pin_file::encode(&file))?;
         let known = self.known.entry(server.to_owned()).or_default();
         known.retain(|(known, _)| known != name);
         known.push((name.to_owned(), *pin));

@@ -1,7 +1,8 @@
 //! The options of a session.
 
-use crate::state::{Pin, PinElsewhere};
-use privet_core::{Epoch, TableDigest};
+use crate::addresses::{self, Address};
+use crate::state::{Pin, PinElsewhere, State};
+use privet_core::{Epoch, Result, TableDigest};
 use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
 #[cfg(doc)]
@@ -170,6 +171,27 @@ impl SessionOptions {
             clock,
             shelf: None,
         }
+    }
+
+    /// Asks the servers at `addresses`, and takes what was seen there and elsewhere from `state`.
+    ///
+    /// # Errors
+    /// As [`State::pins`].
+    pub fn recall(&mut self, state: &mut dyn State, addresses: &[Address]) -> Result<()> {
+        self.servers = addresses.len();
+        self.addresses_digest = Some(addresses::digest(addresses));
+        let urls: Vec<_> = addresses.iter().map(Address::url).collect();
+        self.pins.clear();
+        for (server, url) in urls.iter().enumerate() {
+            let known = state.pins(url)?.into_iter();
+            self.pins.extend(known.map(|(name, pin)| KnownPin { server, name, pin }));
+        }
+        self.pins_elsewhere = state.pins_elsewhere(&urls)?;
+        let left = state.tables_left()?.into_iter();
+        let here = |server: &String| urls.contains(&server.as_str());
+        self.tables_left =
+            left.map(|(server, left)| TableLeft { here: here(&server), left }).collect();
+        Ok(())
     }
 }
 

@@ -29,6 +29,13 @@ pub struct MemoryState {
     left: Vec<(String, Left)>,
 }
 
+impl MemoryState {
+    /// Notes tables that were left at `server` before.
+    pub(crate) fn note_left(&mut self, server: &str, left: &[Left]) {
+        self.left.extend(left.iter().map(|left| (server.to_owned(), *left)));
+    }
+}
+
 impl State for MemoryState {
     fn open(&mut self, part: &PartKey) -> Result<Opened> {
         if let Some(source) = self.complete.get(&part.name()) {

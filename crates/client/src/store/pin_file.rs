@@ -30,7 +30,7 @@ use super::identity::{IDENTITY_LEN, put_identity, read_identity};
 use crate::disk::Folder;
 use crate::state::Pin;
 use privet_core::codec::Reader;
-use privet_core::{Blame, Error, Result, TableId};
+use privet_core::{Blame, Error, Reason, Result, TableId};
 use privet_table::update_log::{EpochHash, Left, NextKeyDigest, PublisherId};
 use privet_wire::PartDescription;
 use privet_wire::limits::{MAX_NAME_LEN, MAX_TABLES};
@@ -68,6 +68,91 @@ pub(crate) struct PinFile {
     /// Names of tables whose pinned scheme this program does not know, and that scheme's name. It
     /// is written back for programs that know it.
     pub(crate) unknown_schemes: Vec<(String, String)>,
+}
+
+impl PinFile {
+    /// Pins `pin` for the table called `name`, or the later version to which another process has
+    /// followed the table, and notes that the tables `left` were left. Returns the pin that is kept
+    /// and the one that it replaces.
+    ///
+    /// When the session began, it compared `pin` with the pins that were `known` then, by the
+    /// table's name and by its id. This compares what another process has written since, also by
+    /// both: a server may have told that process another name. Without `known`, the user believes
+    /// whatever the server shows.
+    ///
+    /// # Errors
+    /// [`Blame::Integrity`] if another process has meanwhile seen something else, and
+    /// [`Blame::Unavailable`] if there are too many pins. Then do not write the file.
+    pub(crate) fn pin(
+        &mut self,
+        name: &str,
+        pin: &Pin,
+        left: &[Left],
+        known: Option<&[(String, Pin)]>,
+    ) -> Result<(Pin, Option<Pin>)> {
+        let kept = match known {
+            None => *pin,
+            Some(known) => self.compared(name, pin, known)?,
+        };
+        let server = &self.server;
+        let before = self.pins.iter().position(|(known, _)| known == name);
+        let replaced = before.map(|at| self.pins.remove(at).1);
+        if self.pins.len() >= MAX_TABLES {
+            return Err(Error::unavailable(format!(
+                "{MAX_TABLES} tables of {server} are remembered, and no more are; forget that server, or keep some of its tables in a place of their own"
+            ))
+            .because(Reason::TooManyTablesRemembered));
+        }
+        self.pins.push((name.to_owned(), kept));
+        if known.is_some() && self.left.iter().any(|known| known.id == pin.table.id) {
+            return Err(Error::integrity(format!(
+                "another process has just left table {name} of {server} for its successor, so this \
+                 one does not come back to it"
+            )));
+        }
+        // Whoever accepts a table that was left comes back to it.
+        self.left.retain(|known| known.id != pin.table.id);
+        let new: Vec<_> = left.iter().filter(|new| !self.left.contains(new)).collect();
+        self.left.extend(new);
+        if self.left.len() > MAX_TOMBSTONES {
+            return Err(Error::unavailable(format!(
+                "{MAX_TOMBSTONES} tables of {server} that were succeeded by others are remembered, \
+                 and no more are; forget that server"
+            ))
+            .because(Reason::TooManyTablesRemembered));
+        }
+        Ok((kept, replaced))
+    }
+
+    /// The pin to keep for the table called `name`: `pin`, or a later version in the file.
+    fn compared(&self, name: &str, pin: &Pin, known: &[(String, Pin)]) -> Result<Pin> {
+        let server = &self.server;
+        let mut latest = *pin;
+        let same =
+            |(known, other): &&(String, Pin)| known == name || other.table.id == pin.table.id;
+        for there in self.pins.iter().filter(same) {
+            let (other_name, other) = there;
+            let both_known = other.publisher.is_some() && latest.publisher.is_some();
+            let other_publisher = both_known && !latest.shares_publisher(other);
+            if other.follows(&latest) {
+                latest = *other;
+                continue;
+            }
+            let leads_here = other.agrees_with(&latest) || latest.follows(other);
+            if !known.contains(there) && (other_publisher || !leads_here) {
+                let seen = match other_name == name {
+                    true => format!("another table as table {name} of {server}"),
+                    false => format!(
+                        "table {name} of {server} as table {other_name}, with other contents"
+                    ),
+                };
+                return Err(Error::integrity(format!(
+                    "another process has just used {seen}, or a version of it that does not lead to this one, or that has another publisher: the server may be showing different clients different tables"
+                )));
+            }
+        }
+        Ok(latest)
+    }
 }
 
 /// Checks that `server` fits into the file.

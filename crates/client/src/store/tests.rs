@@ -3,6 +3,7 @@
 mod crashes;
 mod erased_hints;
 mod following;
+mod kept;
 mod left;
 mod pins;
 
