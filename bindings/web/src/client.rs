@@ -8,7 +8,7 @@ use privet_client::addresses::{self, Address};
 use privet_client::conductor::{Conductor, ConductorOptions, Errand, SameThread};
 use privet_client::exchange::{Call, Delivery, Reader, goes_on};
 use privet_client::session::{Clock, ExchangeId, LookupId, SessionOptions};
-use privet_client::state::MemoryState;
+use privet_client::store::{Change, Keeping, KeptState};
 use privet_client::{Patience, Progress, Target, Value};
 use privet_core::{Epoch, Error, Result};
 use privet_kernels::Kernels;
@@ -23,10 +23,11 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 type Outcome = Result<Option<Value>>;
 
-/// A client of one table, which keeps everything in memory.
+/// A client of one table. Its worker keeps public parts and pins in files.
 #[wasm_bindgen]
 pub struct Client {
     conductor: Conductor<SameThread>,
+    keeping: Keeping,
     addresses: Vec<Address>,
     notice: Option<String>,
     exchanges: BTreeMap<u32, Ongoing>,
@@ -45,12 +46,32 @@ struct Ongoing {
 
 #[wasm_bindgen]
 impl Client {
-    /// A client that has yet to begin: [`run`](Self::run) it. Throws an error whose name is its
-    /// blame's.
+    /// A client that has yet to begin: [`run`](Self::run) it. It takes the files of pins, and their
+    /// names. Throws an error whose name is its blame's.
     #[wasm_bindgen(constructor)]
-    pub fn new(options: &Options) -> Result<Self, js_sys::Error> {
+    pub fn new(
+        options: &Options,
+        names: Vec<String>,
+        files: Vec<Uint8Array>,
+    ) -> Result<Self, js_sys::Error> {
         note_panics();
-        Self::with(options).map_err(|error| thrown(&error))
+        let files = files.iter().map(Uint8Array::to_vec);
+        Self::with(options, names.into_iter().zip(files).collect()).map_err(|error| thrown(&error))
+    }
+
+    /// Whether it wants a part's file before it begins. If it does not say, no pin names the part.
+    pub fn wants(&self, name: &str) -> Option<bool> {
+        self.keeping.wants(name)
+    }
+
+    /// Takes the file of a part.
+    pub fn read(&self, name: String, file: Vec<u8>) {
+        self.keeping.read(name, file);
+    }
+
+    /// What to keep in a file of pins, given what it holds now.
+    pub fn pins(&self, name: &str, file: Option<Vec<u8>>) -> Result<Vec<u8>, js_sys::Error> {
+        self.keeping.pins(name, file.as_deref()).map_err(|error| thrown(&error))
     }
 
     /// Asks for the value of a key: as somebody wrote it, or its bytes. What comes of it is told
@@ -82,6 +103,7 @@ impl Client {
         for (number, outcome) in outcomes {
             tell(shell, number, &outcome);
         }
+        self.keep(shell);
         self.conductor.wake_at().map(in_milliseconds)
     }
 
@@ -139,7 +161,7 @@ impl Client {
 }
 
 impl Client {
-    fn with(options: &Options) -> Result<Self> {
+    fn with(options: &Options, pins: Vec<(String, Vec<u8>)>) -> Result<Self> {
         let urls = options.urls();
         let addresses: Vec<Address> =
             urls.iter().map(|url| Address::parse(url)).collect::<Result<_>>()?;
@@ -148,7 +170,6 @@ impl Client {
             addresses::check_encrypted(&addresses)?;
         }
         let mut session = SessionOptions::new(addresses.len(), Kernels::detect(), Clock::new(now));
-        session.addresses_digest = Some(addresses::digest(&addresses));
         session.table = options.table();
         let schemes = options.schemes();
         session.schemes = schemes.iter().map(|name| name.parse()).collect::<Result<_>>()?;
@@ -163,16 +184,21 @@ impl Client {
         session.patience = Patience::within(options.timeout().map_or(TIMEOUT, |milliseconds| {
             Duration::try_from_secs_f64(milliseconds / 1e3).unwrap_or(TIMEOUT)
         }));
+        let urls: Vec<_> = addresses.iter().map(Address::url).collect();
+        session.accept_new_table = options.accept_new_table();
+        let (table, accepting) = (session.table.as_deref(), session.accept_new_table);
+        let (mut state, keeping) = KeptState::new(pins, &urls, table, accepting)?;
+        session.recall(&mut state, &addresses)?;
         let options = ConductorOptions {
             session,
-            addresses: addresses.iter().map(|address| address.url().to_owned()).collect(),
+            addresses: urls.iter().map(|url| (*url).to_owned()).collect(),
             // Nobody else uses what is in this memory.
             busy_patience: Duration::ZERO,
             max_time: None,
         };
-        let state = Box::new(MemoryState::default());
         Ok(Self {
-            conductor: Conductor::new(options, state, SameThread::default(), now())?,
+            conductor: Conductor::new(options, Box::new(state), SameThread::default(), now())?,
+            keeping,
             notice: addresses::one_host_notice(&addresses),
             addresses,
             exchanges: BTreeMap::new(),
@@ -213,11 +239,31 @@ impl Client {
                     outcomes.push((number, outcome));
                 }
             }
-            Errand::Ready(Ok(opened)) => shell.ready(table::table(&opened)),
+            Errand::Ready(Ok(opened)) => {
+                // Before the first lookup, it is kept what table this is.
+                self.keep(shell);
+                shell.ready(table::table(&opened));
+            }
             Errand::Ready(Err(error)) => shell.failed(thrown(&error)),
             Errand::Tell(progress) => self.report(progress, shell),
             // Nobody asks for these.
             Errand::Refreshed { .. } | Errand::Finished { .. } => {}
+        }
+    }
+
+    fn keep(&self, shell: &Shell) {
+        for change in self.keeping.changes() {
+            match change {
+                Change::Keep(name, part) => {
+                    let mut bytes = vec![0; part.len() as usize];
+                    // What is in memory can be read.
+                    if part.read_at(0, &mut bytes).is_ok() {
+                        shell.keep(&name, &bytes);
+                    }
+                }
+                Change::Remove(name) => shell.remove(&name),
+                Change::Pin(name) => shell.pin(&name),
+            }
         }
     }
 

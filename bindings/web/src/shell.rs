@@ -20,6 +20,8 @@ extern "C" {
     pub(crate) fn verified(this: &Options) -> bool;
     #[wasm_bindgen(method, getter)]
     pub(crate) fn insecure(this: &Options) -> bool;
+    #[wasm_bindgen(method, getter, js_name = acceptNewTable)]
+    pub(crate) fn accept_new_table(this: &Options) -> bool;
     #[wasm_bindgen(method, getter, js_name = compareStreams)]
     pub(crate) fn compare_streams(this: &Options) -> bool;
     #[wasm_bindgen(method, getter, js_name = maxDownload)]
@@ -52,6 +54,12 @@ extern "C" {
     );
     #[wasm_bindgen(method)]
     pub(crate) fn abandon(this: &Shell, exchange: u32);
+    #[wasm_bindgen(method)]
+    pub(crate) fn keep(this: &Shell, name: &str, part: &[u8]);
+    #[wasm_bindgen(method)]
+    pub(crate) fn remove(this: &Shell, name: &str);
+    #[wasm_bindgen(method)]
+    pub(crate) fn pin(this: &Shell, name: &str);
     #[wasm_bindgen(method)]
     pub(crate) fn ready(this: &Shell, table: Object);
     #[wasm_bindgen(method)]

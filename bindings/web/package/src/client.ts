@@ -1,6 +1,6 @@
 /** A client of one table. Its worker does everything; this side counts and waits. */
 
-import { errorOf, InternalError, PrivetError, UsageError } from "./errors.js";
+import { errorOf, InternalError, PrivetError, UnavailableError, UsageError } from "./errors.js";
 import {
     DESCRIBE,
     describeEarly,
@@ -42,6 +42,8 @@ export interface ConnectOptions {
     digest?: string | undefined;
     /** The earliest version to use. */
     atLeastEpoch?: number | undefined;
+    /** Believe the servers if they show another table than before. */
+    acceptNewTable?: boolean | undefined;
     /** The most bytes that come before the first lookup: 256 MiB if nothing else is said. */
     maxDownload?: number | undefined;
     /** How long a server may leave a caller waiting, in milliseconds: 30,000. */
@@ -52,6 +54,11 @@ export interface ConnectOptions {
     insecure?: boolean | undefined;
     /** Have each of several servers stream all of the table, and compare. */
     compareStreams?: boolean | undefined;
+    /**
+     * Where public parts and pins outlive the client. In pages `"opfs"`, if nothing else is said:
+     * the browser's own files for the origin. In Node a folder. Or `"memory"`: nowhere.
+     */
+    storage?: string | undefined;
     /** Is told what comes. */
     onProgress?: ((progress: Progress) => void) | undefined;
     /** Ends the connection before it is ready. */
@@ -102,17 +109,27 @@ export class Answer {
 
 /** A worker that has begun, and the program for it. */
 export interface Launched {
+    /** Where files are kept if the caller does not say. */
+    readonly storage: string;
     readonly module: Promise<WebAssembly.Module>;
     post(message: ToWorker, transfer: ArrayBuffer[]): void;
     listen(receive: (message: FromWorker) => void, died: (why: string) => void): void;
     /** Whether the worker keeps the process alive. */
     hold(isWaiting: boolean): void;
+    /** Asks that files are not removed when room is short. */
+    persist(): void;
     end(): void;
 }
 
 export type Launch = (options: ConnectOptions) => Launched;
 
 const DEFAULT_MAX_DOWNLOAD = 256 << 20;
+
+/** A part of more bytes is not to be received again just because room was short. */
+const LARGE = 10_000_000;
+
+/** So many workers in a row that answer nothing are enough. */
+const MOST_DEATHS = 3;
 
 /** Connects, and waits until lookups can begin. */
 export async function open(
@@ -122,9 +139,9 @@ export async function open(
 ): Promise<Client> {
     options.signal?.throwIfAborted();
     const servers = typeof urls === "string" ? [urls] : [...urls];
-    const client = new Client(launch(options), options.onProgress);
+    const client = new Client(() => launch(options), servers, options);
     try {
-        await abortable(client.begin(servers, options), options.signal);
+        await abortable(client.begin(), options.signal);
         return client;
     } catch (error) {
         client.close();
@@ -139,8 +156,9 @@ interface Waiting {
 
 /** A client of one table. */
 export class Client {
-    readonly #worker: Launched;
-    readonly #onProgress: ((progress: Progress) => void) | undefined;
+    readonly #launch: () => Launched;
+    readonly #urls: string[];
+    readonly #options: ConnectOptions;
     readonly #lookups = new Map<number, Waiting>();
     readonly #calls = new Map<
         number,
@@ -149,43 +167,73 @@ export class Client {
     readonly #opened: Promise<Table>;
     #opening: { resolve(table: Table): void; reject(error: Error): void } | undefined;
     #table: Table | undefined;
+    /** None after one has ended, until something is asked. */
+    #worker: Launched | undefined;
+    /** What is asked once a worker is ready; nothing if it is. */
+    #later: (() => void)[] | undefined = [];
+    /** Workers that have ended since the last one that answered. */
+    #deaths = 0;
+    /** What was pinned, for the next worker. */
+    readonly #pins = new Map<string, Uint8Array<ArrayBuffer>>();
+    #hasAskedToPersist = false;
     /** Why nothing can be asked any more. */
     #over: PrivetError | undefined;
     #numbers = 0;
 
     /** @internal */
-    constructor(worker: Launched, onProgress?: (progress: Progress) => void) {
-        this.#worker = worker;
-        this.#onProgress = onProgress;
+    constructor(launch: () => Launched, urls: string[], options: ConnectOptions) {
+        this.#launch = launch;
+        this.#urls = urls;
+        this.#options = options;
         this.#opened = new Promise((resolve, reject) => {
             this.#opening = { resolve, reject };
         });
         // Whoever connects hears of it; nobody else needs to.
         this.#opened.catch(() => undefined);
-        worker.listen(
-            (message) => this.#receive(message),
-            (why) => this.#end(new InternalError(`the worker has ended (${why}); connect again`)),
-        );
     }
 
     /** @internal */
-    async begin(urls: string[], options: ConnectOptions): Promise<void> {
-        const asked = urls.map((url) => url.replace(/\/+$/, "") + DESCRIBE);
-        for (const url of new Set(asked)) {
+    async begin(): Promise<void> {
+        this.#start();
+        await this.#opened;
+    }
+
+    /** Starts a worker. It has nothing of an earlier one but the pins. */
+    #start(): void {
+        const worker = this.#launch();
+        const isCurrent = (): boolean => worker === this.#worker;
+        this.#worker = worker;
+        this.#later = [];
+        worker.listen(
+            (message) => isCurrent() && this.#receive(message),
+            (why) => isCurrent() && this.#died(`the worker has ended (${why})`),
+        );
+        const storage = this.#options.storage ?? worker.storage;
+        worker.post({ kind: "open", storage, pins: this.#pins }, []);
+        const early = this.#urls.map((url) => url.replace(/\/+$/, "") + DESCRIBE);
+        for (const url of new Set(early)) {
             // What the servers say comes beside the program that reads it.
             const told = (body?: Uint8Array<ArrayBuffer>): void => {
-                this.#post({ kind: "early", url, ...(body && { body }) });
+                if (isCurrent()) {
+                    worker.post({ kind: "early", url, ...(body && { body }) }, []);
+                }
             };
             describeEarly(url).then(told, () => told());
         }
-        let module;
-        try {
-            module = await this.#worker.module;
-        } catch (error) {
-            throw new InternalError(`the program in WebAssembly does not load (${String(error)})`);
-        }
-        this.#post({ kind: "connect", module, options: filled(urls, options), early: asked });
-        await this.#opened;
+        worker.module.then(
+            (module) => {
+                if (isCurrent()) {
+                    const options = filled(this.#urls, this.#options);
+                    worker.post({ kind: "connect", module, options, early }, []);
+                }
+            },
+            (error) => {
+                if (isCurrent()) {
+                    const why = `the program in WebAssembly does not load (${String(error)})`;
+                    this.#end(new InternalError(why));
+                }
+            },
+        );
     }
 
     /** The table, as it was when the client connected. */
@@ -239,7 +287,7 @@ export class Client {
         return inOrder(given, values, signal);
     }
 
-    /** What was done so far. */
+    /** What the present worker did so far. */
     stats(): Promise<Stats> {
         return new Promise((resolve, reject) => {
             if (this.#over) {
@@ -247,7 +295,7 @@ export class Client {
             }
             const call = this.#number();
             this.#calls.set(call, { resolve, reject });
-            this.#post({ kind: "stats", call });
+            this.#ask({ kind: "stats", call });
         });
     }
 
@@ -302,8 +350,7 @@ export class Client {
             return value;
         });
         const transfer = targets.flatMap((target) => ("key" in target ? [target.key.buffer] : []));
-        this.#post({ kind: "lookup", first, targets }, transfer);
-        this.#hold();
+        this.#ask({ kind: "lookup", first, targets }, transfer);
         return values;
     }
 
@@ -313,15 +360,23 @@ export class Client {
         return number;
     }
 
-    #post(message: ToWorker, transfer: ArrayBuffer[] = []): void {
-        if (!this.#over) {
-            this.#worker.post(message, transfer);
+    /** Asks the worker, or the next one as soon as that is ready. */
+    #ask(message: ToWorker, transfer: ArrayBuffer[] = []): void {
+        if (!this.#worker) {
+            this.#start();
         }
+        const ask = (): void => this.#worker?.post(message, transfer);
+        if (this.#later) {
+            this.#later.push(ask);
+        } else {
+            ask();
+        }
+        this.#hold();
     }
 
     #hold(): void {
         const isWaiting = !this.#table || this.#lookups.size + this.#calls.size > 0;
-        this.#worker.hold(isWaiting);
+        this.#worker?.hold(isWaiting);
     }
 
     #receive(message: FromWorker): void {
@@ -329,9 +384,18 @@ export class Client {
             case "ready":
                 this.#table = message.table;
                 this.#opening?.resolve(message.table);
+                this.#later?.forEach((ask) => ask());
+                this.#later = undefined;
                 return this.#hold();
-            case "failed":
-                return this.#end(errorOf(message.failure));
+            case "failed": {
+                const error = errorOf(message.failure);
+                // Servers that did not answer the next worker may answer the one after it.
+                const isOver = !this.#table || !(error instanceof UnavailableError);
+                return isOver ? this.#end(error) : this.#lose(error);
+            }
+            case "pinned":
+                this.#pins.set(message.name, message.file);
+                return;
             case "found": {
                 const { values } = message;
                 const found = values.length > 0;
@@ -344,44 +408,59 @@ export class Client {
             }
             case "progress": {
                 const { what, done, total } = message;
-                return this.#onProgress?.({ kind: "part", what, done, total });
+                if (total > LARGE && !this.#hasAskedToPersist) {
+                    this.#hasAskedToPersist = true;
+                    this.#worker?.persist();
+                }
+                return this.#options.onProgress?.({ kind: "part", what, done, total });
             }
             case "notice":
-                return this.#onProgress?.({ kind: "notice", text: message.text });
+                return this.#options.onProgress?.({ kind: "notice", text: message.text });
             case "stats":
                 this.#calls.get(message.call)?.resolve(message.stats);
                 this.#calls.delete(message.call);
                 return this.#hold();
             case "died":
-                return this.#end(
-                    new InternalError(
-                        `the program has ended (${message.place}); report this, and connect again`,
-                    ),
-                );
+                return this.#died(`the program has ended (${message.place}); report this`);
         }
     }
 
     #settle(lookup: number, how: (waiting: Waiting) => void): void {
         const waiting = this.#lookups.get(lookup);
         this.#lookups.delete(lookup);
+        this.#deaths = 0;
         this.#hold();
         if (waiting) {
             how(waiting);
         }
     }
 
-    #end(error: PrivetError): void {
-        if (this.#over) {
-            return;
+    #died(how: string): void {
+        this.#deaths += 1;
+        if (!this.#table || this.#deaths >= MOST_DEATHS) {
+            return this.#end(new InternalError(`${how}; connect again`));
         }
-        this.#over = error;
-        this.#worker.end();
-        this.#opening?.reject(error);
+        this.#lose(new InternalError(`${how}; the next lookup begins with a new one`));
+    }
+
+    /** Gives the worker up, and whatever waits for it. */
+    #lose(error: PrivetError): void {
+        this.#worker?.end();
+        this.#worker = undefined;
+        this.#later = undefined;
         for (const waiting of [...this.#lookups.values(), ...this.#calls.values()]) {
             waiting.reject(error);
         }
         this.#lookups.clear();
         this.#calls.clear();
+    }
+
+    #end(error: PrivetError): void {
+        if (!this.#over) {
+            this.#over = error;
+            this.#opening?.reject(error);
+            this.#lose(error);
+        }
     }
 }
 
@@ -437,6 +516,7 @@ function filled(urls: string[], options: ConnectOptions): Options {
         schemes: [...(options.schemes ?? [])],
         verified: options.verified ?? false,
         insecure: options.insecure ?? false,
+        acceptNewTable: options.acceptNewTable ?? false,
         compareStreams: options.compareStreams ?? false,
         maxDownload: options.maxDownload ?? DEFAULT_MAX_DOWNLOAD,
         inFlight: options.inFlight ?? 8,

@@ -25,6 +25,7 @@ function launch(options: ConnectOptions): Launched {
         : // Bundlers look for exactly this.
           new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
     return {
+        storage: "opfs",
         module: compiled(options.wasm ?? new URL("./wasm/privet_bg.wasm", import.meta.url)),
         post: (message, transfer) => worker.postMessage(message, transfer),
         listen: (receive, died) => {
@@ -35,6 +36,8 @@ function launch(options: ConnectOptions): Launched {
             };
         },
         hold: () => undefined,
+        // Files are kept without it, too.
+        persist: () => void navigator.storage?.persist?.().catch(() => undefined),
         end: () => worker.terminate(),
     };
 }

@@ -9,6 +9,8 @@ export type Target =
     | { readonly record: number };
 
 export type ToWorker =
+    /** Where files are kept, and what was pinned before: see `kept.ts`. Comes first. */
+    | { kind: "open"; storage: string; pins: Map<string, Uint8Array<ArrayBuffer>> }
     /** Begin. A description that was asked for early comes for each of the URLs. */
     | { kind: "connect"; module: WebAssembly.Module; options: Options; early: string[] }
     /** A description, or none. */
@@ -24,6 +26,8 @@ export type FromWorker =
     | { kind: "lookupFailed"; lookup: number; failure: Failure }
     | { kind: "progress"; what: string; done: number; total: number }
     | { kind: "notice"; text: string }
+    /** What is pinned from now on, in the file of this name. */
+    | { kind: "pinned"; name: string; file: Uint8Array<ArrayBuffer> }
     | { kind: "stats"; call: number; stats: Stats }
     /** The program in WebAssembly has ended for good. */
     | { kind: "died"; place: string };

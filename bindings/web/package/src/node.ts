@@ -20,6 +20,7 @@ function launch(options: ConnectOptions): Launched {
     });
     const file = new URL(options.wasm ?? "./wasm/privet_bg.wasm", import.meta.url);
     return {
+        storage: "memory",
         module: readFile(file).then((bytes) => WebAssembly.compile(bytes)),
         post: (message, transfer) => worker.postMessage(message, transfer),
         listen: (receive, died) => {
@@ -28,6 +29,7 @@ function launch(options: ConnectOptions): Launched {
         },
         // A program that waits for nothing ends without closing.
         hold: (isWaiting) => (isWaiting ? worker.ref() : worker.unref()),
+        persist: () => undefined,
         end: () => void worker.terminate(),
     };
 }

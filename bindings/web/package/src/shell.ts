@@ -1,8 +1,9 @@
 /** The worker: it owns the program in WebAssembly and the network. */
 
 import type { Failure } from "./errors.js";
+import { Kept, type OpenStorage } from "./kept.js";
 import { DESCRIBE_BODY, type FromWorker, type Port, post, type ToWorker } from "./messages.js";
-import type { Shell, Table } from "./types.js";
+import type { Options, Shell, Table } from "./types.js";
 import { Client, initSync, placeOfPanic } from "./wasm/privet.js";
 
 /** Bytes that are handed to the program at once. Some browsers hand over 64 MB. */
@@ -20,31 +21,35 @@ interface Early {
 
 class Worker implements Shell {
     readonly #port: Port;
+    readonly #openStorage: OpenStorage;
     readonly #requests = new Map<number, AbortController>();
     /** Descriptions that the client has asked for, by their URLs. */
     readonly #early = new Map<string, Early>();
+    #kept: Kept | undefined;
     #client: Client | undefined;
     #timer: ReturnType<typeof setTimeout> | undefined;
 
-    constructor(port: Port) {
+    constructor(port: Port, openStorage: OpenStorage) {
         this.#port = port;
+        this.#openStorage = openStorage;
         port.listen((message) => this.#alive(() => this.#take(message)));
     }
 
     #take(message: ToWorker): void {
         switch (message.kind) {
+            case "open":
+                this.#kept = new Kept(
+                    this.#openStorage(message.storage, (text) => this.notice(text)),
+                    message.pins,
+                    (text) => this.notice(text),
+                    (name, file) => this.#say({ kind: "pinned", name, file }),
+                );
+                return;
             case "connect":
                 message.early.forEach((url) => this.#expected(url));
                 initSync({ module: message.module });
-                try {
-                    this.#client = new Client(message.options);
-                } catch (error) {
-                    if (error instanceof WebAssembly.RuntimeError) {
-                        throw error;
-                    }
-                    return this.failed(error as Error);
-                }
-                return this.#run();
+                this.#begin(message.options).catch((error) => this.#refused(error));
+                return;
             case "early":
                 return this.#expected(message.url).arrive(message.body);
             case "lookup":
@@ -63,6 +68,31 @@ class Worker implements Shell {
                     this.#say({ kind: "stats", call: message.call, stats: this.#client.stats() });
                 }
         }
+    }
+
+    async #begin(options: Options): Promise<void> {
+        const kept = this.#kept;
+        let pins: Map<string, Body> | undefined;
+        try {
+            pins = await kept?.pins();
+        } catch (error) {
+            const message = `what was kept cannot be read: ${String(error)}`;
+            return this.#say({ kind: "failed", failure: { blame: "unavailable", message } });
+        }
+        const client = new Client(options, [...(pins?.keys() ?? [])], [...(pins?.values() ?? [])]);
+        await kept?.give(client);
+        this.#client = client;
+        this.#alive(() => this.#run());
+    }
+
+    /** The program did not take something, for a reason that it says, or it has ended. */
+    #refused(error: unknown): void {
+        this.#alive(() => {
+            if (error instanceof WebAssembly.RuntimeError) {
+                throw error;
+            }
+            this.failed(error as Error);
+        });
     }
 
     /** A description that is on its way, or there before the program is. */
@@ -174,8 +204,27 @@ class Worker implements Shell {
         this.#requests.get(exchange)?.abort();
     }
 
+    keep(name: string, part: Body): void {
+        this.#kept?.keep(name, part.slice());
+    }
+
+    remove(name: string): void {
+        this.#kept?.remove(name);
+    }
+
+    pin(name: string): void {
+        const pins = (file?: Body): Body => {
+            if (!this.#client) {
+                throw new Error("the program has ended");
+            }
+            return this.#client.pins(name, file) as Body;
+        };
+        this.#kept?.pin(name, pins).catch((error) => this.#refused(error));
+    }
+
     ready(table: Table): void {
-        this.#say({ kind: "ready", table });
+        // The first lookup comes after the pins are kept.
+        void this.#kept?.done().then(() => this.#say({ kind: "ready", table }));
     }
 
     failed(error: Error): void {
@@ -209,6 +258,6 @@ function same(one: Uint8Array, other: Uint8Array): boolean {
 }
 
 /** Works for the client at the other end of the line. */
-export function serve(port: Port): void {
-    new Worker(port);
+export function serve(port: Port, openStorage: OpenStorage): void {
+    new Worker(port, openStorage);
 }

@@ -6,6 +6,7 @@ export interface Options {
     schemes: string[];
     verified: boolean;
     insecure: boolean;
+    acceptNewTable: boolean;
     compareStreams: boolean;
     maxDownload: number;
     inFlight: number;
@@ -23,6 +24,12 @@ export interface Shell {
     send(exchange: number, url: string, body: Uint8Array, deadline?: number): void;
     /** Nobody waits for this exchange any more. */
     abandon(exchange: number): void;
+    /** Keep a part in a file of this name. The bytes are the program's. */
+    keep(name: string, part: Uint8Array): void;
+    /** The part in this file is not needed any more. */
+    remove(name: string): void;
+    /** Keep what is pinned in a file of this name. */
+    pin(name: string): void;
     /** Lookups can begin. */
     ready(table: Table): void;
     /** Lookups can never begin. */

@@ -1,7 +1,8 @@
 /** The worker in a browser. */
 
-import { serve } from "./shell.js";
 import type { ToWorker } from "./messages.js";
+import { openOpfs } from "./opfs.js";
+import { serve } from "./shell.js";
 
 /** What a dedicated worker has, without the types of all workers. */
 interface Scope {
@@ -11,9 +12,12 @@ interface Scope {
 
 const scope = globalThis as unknown as Scope;
 
-serve({
-    post: (message, transfer) => scope.postMessage(message, transfer),
-    listen: (receive) => {
-        scope.onmessage = ({ data }) => receive(data);
+serve(
+    {
+        post: (message, transfer) => scope.postMessage(message, transfer),
+        listen: (receive) => {
+            scope.onmessage = ({ data }) => receive(data);
+        },
     },
-});
+    openOpfs,
+);

@@ -145,7 +145,7 @@ test("if the program ends, nobody waits for ever", async () => {
     const client = await connect(urls, { worker: new URL("./dying-worker.mjs", import.meta.url) });
     const lookups = [client.get(SECRET), client.get("person 1")];
     for (const lookup of lookups) {
-        await assert.rejects(lookup, fails("InternalError", /has ended.*connect again/));
+        await assert.rejects(lookup, fails("InternalError", /has ended.*next lookup/));
     }
     await assert.rejects(client.get("person 1"), fails("InternalError"));
     const missing = new URL("./no-such-worker.mjs", import.meta.url);

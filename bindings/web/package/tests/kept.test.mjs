@@ -1,0 +1,211 @@
+/** What a client in Node keeps in a folder, and what it makes of damage. */
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import {
+    copyFileSync,
+    existsSync,
+    mkdirSync,
+    readdirSync,
+    readFileSync,
+    rmSync,
+    statSync,
+    writeFileSync,
+} from "node:fs";
+import path from "node:path";
+import test from "node:test";
+import { connect } from "@privet/client";
+import { front } from "./front.mjs";
+import { build, folder, privet, serve } from "./place.mjs";
+
+const rows = Array.from({ length: 3000 }, (_, row) => ({ name: `person ${row}`, number: row }));
+privet("keygen", "-o", "publisher.key");
+const signed = ["--key", "name", "--publisher-key", "publisher.key"];
+const table = build("people", rows, ...signed);
+
+const patient = { timeout: 600_000 };
+let places = 0;
+const place = () => path.join(folder, `kept-${places++}`);
+const files = (storage, end) =>
+    readdirSync(storage).filter((name) => end.test(name)).map((name) => path.join(storage, name));
+
+/** Looks a person up. Returns how many parts were asked for, and what was told. */
+async function visit(server, storage, options = {}) {
+    const told = [];
+    const onProgress = (progress) => progress.kind === "notice" && told.push(progress.text);
+    const before = server.fetched;
+    const client = await connect(server.address, { storage, onProgress, ...options });
+    try {
+        assert.equal((await client.get("person 7")).json().number, 7);
+    } finally {
+        client.close();
+    }
+    return { fetched: server.fetched - before, told: told.join("\n") };
+}
+
+for (const scheme of ["simplepir", "simplepir-packed", "download"]) {
+    test(`parts of ${scheme} are received once, and pins stay`, async () => {
+        const server = await front(await serve(table, scheme));
+        const storage = place();
+        assert.ok((await visit(server, storage)).fetched > 0);
+        assert.deepEqual(await visit(server, storage), { fetched: 0, told: "" });
+        // Without a folder, all of it comes again.
+        assert.ok((await visit(server)).fetched > 0);
+        const other = build("others", rows.slice(1).concat(rows[0]), "--key", "name");
+        server.url = await serve({ file: other.file }, scheme);
+        await visit(server);
+        await assert.rejects(visit(server, storage), { name: "IntegrityError" });
+    });
+}
+
+test("a damaged part is received anew, and the caller hears of it", async () => {
+    const server = await front(await serve(table, "simplepir"));
+    const storage = place();
+    await visit(server, storage);
+    for (const file of files(storage, /\.part$/)) {
+        const whole = readFileSync(file);
+        for (const damaged of [
+            whole.subarray(0, whole.length / 2),
+            Buffer.alloc(0),
+            Buffer.concat([whole, whole]),
+            whole.map((byte, at) => (at === 7 ? byte ^ 1 : byte)),
+        ]) {
+            writeFileSync(file, damaged);
+            const again = await visit(server, storage);
+            assert.match(again.told, /damaged; it will be fetched again/);
+            // Small layouts come with the description.
+            assert.ok(again.fetched > 0 || file.includes("-layout-"));
+            assert.ok(readFileSync(file).equals(whole));
+        }
+    }
+    assert.deepEqual(await visit(server, storage), { fetched: 0, told: "" });
+});
+
+test("damaged pins are refused, and those that were being written count for nothing", async () => {
+    const server = await front(await serve(table, "simplepir"));
+    const storage = place();
+    await visit(server, storage);
+    const [pins] = files(storage, /\.pins\.1$/);
+    const whole = readFileSync(pins);
+    for (const length of [0, 7, whole.length / 2, whole.length - 1]) {
+        writeFileSync(pins.replace(/1$/, "2.1.new"), whole.subarray(0, length));
+        assert.equal((await visit(server, storage)).told, "");
+        writeFileSync(pins, whole.subarray(0, length));
+        await assert.rejects(visit(server, storage), ({ name, message }) => {
+            assert.ok(message.includes(path.basename(pins).replace(/\.1$/, "")), message);
+            return name === "CorruptedError";
+        });
+        writeFileSync(pins, whole);
+    }
+});
+
+test("a table is followed to its updates, and what was kept of it goes", async () => {
+    const moving = build("moving", rows, ...signed);
+    const server = await front(await serve(moving, "simplepir"));
+    const storage = place();
+    await visit(server, storage);
+    for (const end of ["privet", "privet.updates"]) {
+        copyFileSync(path.join(folder, `moving.${end}`), path.join(folder, `before.${end}`));
+    }
+    const sign = ["--publisher-key", "publisher.key"];
+    privet("update", "moving.privet", ...sign, "--set", 'person 8={"number":80}');
+    server.url = await serve(moving, "simplepir");
+    const { told } = await visit(server, storage);
+    assert.match(told, /updated from epoch 0 to 1/);
+    assert.equal(files(storage, /hint.*\.part$/).length, 1);
+    assert.deepEqual(files(storage, /\.pins\./).map((file) => path.extname(file)), [".2"]);
+    assert.deepEqual(await visit(server, storage), { fetched: 0, told: "" });
+    // The version before is no longer believed, nor another publisher's later one.
+    server.url = await serve({ file: "moving=before.privet" }, "simplepir");
+    await assert.rejects(visit(server, storage), { name: "IntegrityError" });
+    privet("keygen", "-o", "stranger.key");
+    build("strange", rows, "--key", "name", "--publisher-key", "stranger.key");
+    for (const number of [1, 2]) {
+        const set = `person 8={"number":${number}}`;
+        privet("update", "strange.privet", "--publisher-key", "stranger.key", "--set", set);
+    }
+    server.url = await serve({ file: "moving=strange.privet" }, "simplepir");
+    await assert.rejects(visit(server, storage), { name: "IntegrityError" });
+});
+
+for (const scheme of ["singlepass", "tapir-mt"]) {
+    test(`hints of ${scheme} stay in memory`, async () => {
+        const servers = [await serve(table, scheme), await serve(table, scheme)];
+        const storage = place();
+        for (let visits = 0; visits < 2; visits += 1) {
+            const client = await connect(servers, { storage });
+            await client.getMany(rows.slice(0, 20).map(({ name }) => name));
+            assert.ok((await client.stats()).prepareReceived > 0);
+            client.close();
+            for (const file of files(storage, /./)) {
+                assert.match(file, /\/[0-9a-f]{32}(\.pins\.1|-layout-[0-9a-f]{32}\.part)$/);
+            }
+        }
+    });
+}
+
+test("clients of one folder keep what all of them pin", async () => {
+    const names = ["one", "two", "three", "four"];
+    const tables = names.map((name) => build(name, rows.slice(0, 50), "--key", "name"));
+    const [first, ...others] = tables.map(({ file }) => file);
+    const server = await front(await serve({ file: first }, "dpf", ...others));
+    const second = await serve({ file: first }, "dpf", ...others);
+    const storage = place();
+    const urls = [server.address, second];
+    const clients = await Promise.all(
+        names.map((table) => connect(urls, { storage, table })),
+    );
+    clients.forEach((client) => client.close());
+    const swapped = names.map((name) => build(`${name}-new`, rows.slice(50, 99), "--key", "name"));
+    server.url = await serve(
+        { file: `one=${swapped[0].file}` },
+        "dpf",
+        ...swapped.slice(1).map(({ file }, place) => `${names[place + 1]}=${file}`),
+    );
+    for (const table of names) {
+        await assert.rejects(connect(urls, { storage, table }), { name: "IntegrityError" });
+    }
+});
+
+test("a program that is killed leaves what the next one can use", patient, async () => {
+    const server = await front(await serve(table, "simplepir"));
+    const storage = place();
+    const program = `
+        import { connect } from "@privet/client";
+        const client = await connect(${JSON.stringify(server.address)},
+            { storage: ${JSON.stringify(storage)} });
+        await client.get("person 7");`;
+    const begun = Date.now();
+    await visit(server, place());
+    const longest = Date.now() - begun;
+    for (let kills = 0; kills < 8; kills += 1) {
+        const child = spawn(process.execPath, ["--input-type=module", "-e", program]);
+        const ended = new Promise((over) => child.once("close", over));
+        await new Promise((over) => setTimeout(over, Math.random() * 1.5 * longest));
+        child.kill("SIGKILL");
+        await ended;
+        assert.equal((await visit(server, storage)).told, "");
+        if (kills % 2 === 0) {
+            // The next one begins with nothing.
+            rmSync(storage, { recursive: true });
+        }
+    }
+});
+
+test("a folder that cannot be used is an error, and none is made for memory", async () => {
+    const url = await serve(table, "simplepir-packed");
+    const taken = path.join(folder, "taken");
+    writeFileSync(taken, "a file");
+    await assert.rejects(connect(url, { storage: path.join(taken, "folder") }), {
+        name: "UnavailableError",
+        message: /taken/,
+    });
+    (await connect(url, { storage: "memory" })).close();
+    assert.ok(!existsSync("memory"));
+    const storage = place();
+    mkdirSync(storage);
+    (await connect(url, { storage })).close();
+    for (const file of files(storage, /./)) {
+        assert.equal(statSync(file).mode & 0o77, 0);
+    }
+});
