@@ -15,6 +15,8 @@ import {
 import path from "node:path";
 import test from "node:test";
 import { connect } from "@privet/client";
+import { openFolder } from "../dist/folder.js";
+import { Kept } from "../dist/kept.js";
 import { front } from "./front.mjs";
 import { build, folder, privet, serve } from "./place.mjs";
 
@@ -165,6 +167,21 @@ test("clients of one folder keep what all of them pin", async () => {
     for (const table of names) {
         await assert.rejects(connect(urls, { storage, table }), { name: "IntegrityError" });
     }
+});
+
+test("whoever replaces pins at the same time as others adds to theirs", async () => {
+    const storage = place();
+    const keepers = Array.from({ length: 8 }, (_, own) => {
+        const told = [];
+        const notice = (text) => told.push(text);
+        const kept = new Kept(openFolder(storage), new Map(), notice, () => undefined);
+        const added = (file = new Uint8Array()) => Uint8Array.of(...file, own);
+        return kept.pin("all.pins", added).then(() => assert.deepEqual(told, []));
+    });
+    await Promise.all(keepers);
+    const [file, ...others] = files(storage, /./);
+    assert.deepEqual([path.basename(file), others], ["all.pins.8", []]);
+    assert.deepEqual([...readFileSync(file)].sort(), [0, 1, 2, 3, 4, 5, 6, 7]);
 });
 
 test("a program that is killed leaves what the next one can use", patient, async () => {
