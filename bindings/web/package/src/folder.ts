@@ -6,7 +6,7 @@ import path from "node:path";
 import type { Storage } from "./kept.js";
 
 /** The end of the names of files that are being written. */
-const UNFINISHED = ".new";
+const UNFINISHED = ".unfinished-privet";
 
 /** After this time, in milliseconds, whoever wrote such a file has ended. */
 const LONG_AGO = 3_600_000;

@@ -21,11 +21,15 @@ export type OpenStorage = (
     notice: (text: string) => void,
 ) => Promise<Storage | undefined>;
 
+/** The names of parts, and of pins. A folder may have other files. */
+const PART = /^[0-9a-f]{32}-[a-z]+-[0-9a-f]{32}\.part$/;
+const PINS = /^([0-9a-f]{32}\.pins)\.(\d+)$/;
+
 /** How often a client tries to read or replace pins that others replace at the same time. */
 const ATTEMPTS = 10;
 const PAUSE = 20;
 
-/** The files of a client. What is to be kept is kept in order, and nobody waits for it. */
+/** The files of a client. What is to be kept is kept in order. */
 export class Kept {
     readonly #storage: Promise<Storage | undefined>;
     readonly #notice: (text: string) => void;
@@ -67,7 +71,7 @@ export class Kept {
     async give(client: Client): Promise<void> {
         const storage = await this.#storage;
         for (const name of (await storage?.names()) ?? []) {
-            if (!name.endsWith(".part")) {
+            if (!PART.test(name)) {
                 continue;
             }
             const isWanted = client.wants(name);
@@ -175,7 +179,7 @@ export class Kept {
 
 /** The parts of the name of a file of pins. */
 function numbered(file: string): { name: string; number: number } | undefined {
-    const found = /^(.+\.pins)\.(\d+)$/.exec(file);
+    const found = PINS.exec(file);
     return found?.[1] ? { name: found[1], number: Number(found[2]) } : undefined;
 }
 

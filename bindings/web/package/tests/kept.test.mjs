@@ -90,7 +90,7 @@ test("damaged pins are refused, and those that were being written count for noth
     const [pins] = files(storage, /\.pins\.1$/);
     const whole = readFileSync(pins);
     for (const length of [0, 7, whole.length / 2, whole.length - 1]) {
-        writeFileSync(pins.replace(/1$/, "2.1.new"), whole.subarray(0, length));
+        writeFileSync(pins.replace(/1$/, "2.1.unfinished-privet"), whole.subarray(0, length));
         assert.equal((await visit(server, storage)).told, "");
         writeFileSync(pins, whole.subarray(0, length));
         await assert.rejects(visit(server, storage), ({ name, message }) => {
@@ -171,16 +171,17 @@ test("clients of one folder keep what all of them pin", async () => {
 
 test("whoever replaces pins at the same time as others adds to theirs", async () => {
     const storage = place();
+    const name = `${"0".repeat(32)}.pins`;
     const keepers = Array.from({ length: 8 }, (_, own) => {
         const told = [];
         const notice = (text) => told.push(text);
         const kept = new Kept(openFolder(storage), new Map(), notice, () => undefined);
         const added = (file = new Uint8Array()) => Uint8Array.of(...file, own);
-        return kept.pin("all.pins", added).then(() => assert.deepEqual(told, []));
+        return kept.pin(name, added).then(() => assert.deepEqual(told, []));
     });
     await Promise.all(keepers);
     const [file, ...others] = files(storage, /./);
-    assert.deepEqual([path.basename(file), others], ["all.pins.8", []]);
+    assert.deepEqual([path.basename(file), others], [`${name}.8`, []]);
     assert.deepEqual([...readFileSync(file)].sort(), [0, 1, 2, 3, 4, 5, 6, 7]);
 });
 
@@ -209,7 +210,7 @@ test("a program that is killed leaves what the next one can use", patient, async
     }
 });
 
-test("a folder that cannot be used is an error, and none is made for memory", async () => {
+test("a folder may have other files, and one that cannot be used is an error", async () => {
     const url = await serve(table, "simplepir-packed");
     const taken = path.join(folder, "taken");
     writeFileSync(taken, "a file");
@@ -221,8 +222,12 @@ test("a folder that cannot be used is an error, and none is made for memory", as
     assert.ok(!existsSync("memory"));
     const storage = place();
     mkdirSync(storage);
+    for (const name of ["film.part", "one.pins.1", "list.new"]) {
+        writeFileSync(path.join(storage, name), "somebody's own");
+    }
     (await connect(url, { storage })).close();
-    for (const file of files(storage, /./)) {
+    assert.equal(files(storage, /^(film.part|one.pins.1|list.new)$/).length, 3);
+    for (const file of files(storage, /^[0-9a-f]{32}/)) {
         assert.equal(statSync(file).mode & 0o77, 0);
     }
 });
