@@ -36,6 +36,8 @@
 //! disk lost some of it, and nothing about what was looked up. If a part is damaged while it is
 //! open, the lookups that read there fail. The next session finds the damage, whatever was looked
 //! up.
+//!
+//! Where there is no such disk, a [`KeptState`] has a shell keep parts and pins.
 
 mod files;
 mod hints;

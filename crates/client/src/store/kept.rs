@@ -43,12 +43,12 @@ struct Shared {
     /// Parts that pins of any server name, and among them those that lookups here may need.
     named: Vec<String>,
     needed: Vec<String>,
-    servers: Vec<Server>,
+    servers: Vec<PinsOf>,
     accepting: bool,
     changes: Vec<Change>,
 }
 
-struct Server {
+struct PinsOf {
     url: String,
     /// The name of the file of its pins.
     file: String,
@@ -146,7 +146,7 @@ impl KeptState {
         for url in urls {
             pin_file::check_server(url)?;
             let (url, file) = ((*url).to_owned(), pin_file_name(url));
-            shared.servers.push(Server { url, file, known: Vec::new(), made: Vec::new() });
+            shared.servers.push(PinsOf { url, file, known: Vec::new(), made: Vec::new() });
         }
         for (name, bytes) in files {
             let here = shared.servers.iter_mut().find(|known| known.file == name);
