@@ -32,7 +32,7 @@ mod schedule;
 mod step;
 
 pub use crowd::Crowd;
-pub use metrics::MetricsAddress;
+pub use metrics::{MetricsAddress, Work};
 pub use objective::{Objective, parse_rate, parse_time};
 pub use report::LoadReport;
 

@@ -49,9 +49,9 @@ impl FromStr for MetricsAddress {
 
 /// What a server has done since it started.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Work {
+pub struct Work {
     /// The sum of the times of all passes.
-    seconds: f64,
+    pub seconds: f64,
     passes: f64,
     queries: f64,
 }
@@ -73,7 +73,7 @@ impl MetricsAddress {
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it does not answer,
     /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if these are not the metrics
     /// of a Privet server.
-    pub(super) fn read(&self) -> Result<Work> {
+    pub fn read(&self) -> Result<Work> {
         let text = self.get().map_err(|error| {
             Error::unavailable(format!("no metrics at {}", self.authority)).caused_by(error)
         })?;
