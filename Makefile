@@ -1,9 +1,17 @@
 # Two commands for a fresh machine: `make demo` shows the whole thing, `make test` passes the tests.
 
-.PHONY: demo test test-crates test-programs nightly example key-transparency python web tools build
+.PHONY: demo demo-web test test-crates test-programs nightly example key-transparency python web tools build
 
 demo: build
 	./target/release/privet demo
+
+# The same as a page in a browser, with the client for the web.
+demo-web:
+	@./scripts/install-tools.sh --web
+	./scripts/check-web.sh --build
+	./scripts/check-demo.sh --build
+	cargo build --release --locked --package privet --features page
+	./target/release/privet demo --web
 
 test:
 	@./scripts/install-tools.sh --tests
@@ -53,6 +61,7 @@ python:
 web:
 	@./scripts/install-tools.sh --web
 	./scripts/check-web.sh
+	./scripts/check-demo.sh
 
 build: tools
 	cargo build --release --locked --package privet

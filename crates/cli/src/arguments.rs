@@ -351,9 +351,18 @@ pub(crate) struct Demo {
     /// Show every scheme, not only three
     #[arg(long)]
     pub(crate) all: bool,
-    /// Entries in the demonstration's table
-    #[arg(long, default_value = "200000", value_parser = parse_number)]
-    pub(crate) entries: u64,
+    /// Entries in the demonstration's table, which is made up; default: 200000
+    #[arg(long, value_parser = parse_number)]
+    pub(crate) entries: Option<u64>,
+    /// Show it as a page for browsers of this machine.
+    ///
+    /// On Debian and its kin, the table is the index of packages, unless --entries is given.
+    #[arg(long, conflicts_with = "all")]
+    pub(crate) web: bool,
+    /// Where the page is; with port 0, the system chooses one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7780", requires = "web")]
+    #[arg(value_parser = parse_address)]
+    pub(crate) listen: SocketAddr,
 }
 
 #[derive(Args)]

@@ -32,7 +32,10 @@ Examples:
     privet demo
 
   With a larger table:
-    privet demo --entries 2^20";
+    privet demo --entries 2^20
+
+  As a page in a browser:
+    privet demo --web";
 
 pub(crate) const BUILD: &str = "\
 Examples:

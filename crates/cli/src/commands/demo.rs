@@ -4,6 +4,7 @@
 mod phone_book;
 mod scheme;
 mod servers;
+mod web;
 
 use crate::arguments::Demo;
 use crate::display::{self, Page};
@@ -15,6 +16,9 @@ use privet_schemes::SchemeId;
 use privet_schemes::registry::{self, Tuning};
 use privet_table::snapshot::Snapshot;
 use servers::Servers;
+
+/// Entries of the table if nobody says how many.
+const ENTRIES: u64 = 200_000;
 
 /// Generating more entries than this would take longer than a demonstration should.
 const MOST_ENTRIES: u64 = 10_000_000;
@@ -29,7 +33,11 @@ const SHOWN: [SchemeId; 3] = [SchemeId::SimplePir, SchemeId::Dpf, SchemeId::Dumm
 /// Builds a phone book; under each scheme, serves it on loopback, looks people up, and shows what
 /// reached the servers.
 pub(crate) fn run(arguments: &Demo) -> Result<()> {
-    if arguments.entries > MOST_ENTRIES {
+    if arguments.web {
+        return web::run(arguments);
+    }
+    let entries = arguments.entries.unwrap_or(ENTRIES);
+    if entries > MOST_ENTRIES {
         return Err(Error::api_misuse(format!(
             "a demonstration has at most {MOST_ENTRIES} entries"
         )));
@@ -38,7 +46,7 @@ pub(crate) fn run(arguments: &Demo) -> Result<()> {
         |what: &'static str| move |error: std::io::Error| Error::unavailable(what).caused_by(error);
     let directory =
         tempfile::tempdir().map_err(unavailable("there is no room for temporary files"))?;
-    let book = PhoneBook::build(arguments.entries, directory.path())?;
+    let book = PhoneBook::build(entries, directory.path())?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

@@ -116,6 +116,28 @@ fn a_demonstration_has_bounds() {
     "#);
 }
 
+#[cfg(not(feature = "page"))]
+#[test]
+fn a_program_without_its_page_says_how_to_get_one() {
+    let place = Place::new();
+    assert_snapshot!(place.run("demo --web").mistake(), @r#"
+    privet: this program was built without its page; `make demo-web` builds one with it
+    "#);
+}
+
+#[test]
+fn the_page_is_for_this_machine_and_for_some_entries() {
+    let place = Place::new();
+    assert_snapshot!(place.run("demo --web --listen 192.0.2.1:7780").mistake(), @r#"
+    privet: 192.0.2.1:7780 can be reached from other machines, and the page shows what was looked up: listen on 127.0.0.1
+    "#);
+    assert_snapshot!(place.run("demo --web --entries 1000001").mistake(), @r#"
+    privet: the page has at most 1000000 entries
+    "#);
+    assert_eq!(place.run("demo --web --all").code(), 2);
+    assert_eq!(place.run("demo --listen 127.0.0.1:0").code(), 2);
+}
+
 #[test]
 fn the_doctor_reports_each_subject_and_advises_where_one_is_wanting() {
     let place = Place::new();

@@ -45,6 +45,12 @@ impl PhoneBook {
         Ok(book)
     }
 
+    /// The keys of such a table with their values, which are JSON objects.
+    pub(super) fn rows(entries: u64) -> impl Iterator<Item = (String, String)> {
+        let book = Self { path: PathBuf::new(), entries };
+        (0..entries).map(move |entry| (book.name(entry), book.value(entry)))
+    }
+
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

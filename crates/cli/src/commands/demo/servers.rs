@@ -81,7 +81,7 @@ impl Servers {
     }
 }
 
-fn copy(path: &Path, scheme: SchemeId, tuning: &Tuning) -> Result<ServedTable> {
+pub(super) fn copy(path: &Path, scheme: SchemeId, tuning: &Tuning) -> Result<ServedTable> {
     let file = TableFile::new("phone-book", path);
     TableFile { scheme: Some(scheme), tuning: tuning.clone(), ..file }
         .open()
