@@ -152,11 +152,11 @@ impl<S: Stateless> World<S> {
         let (parameters, kernels) = (S::parameters(&identity, form).unwrap(), Kernels::detect());
         let view = TableView::new(identity, &table).unwrap();
         let made = |threads| S::setup(&parameters, form, view, kernels, threads).unwrap();
-        let (servers, hints): (Vec<_>, Vec<_>) = (1..=S::COPIES).map(made).unzip();
-        let [hint, others @ ..] = &hints[..] else { unreachable!("no server") };
-        assert!(others.iter().all(|other| other == hint), "servers of one table announce the same");
-        let client = S::client(&parameters, hint, kernels).unwrap();
-        Self { identity, hint: hint.clone(), servers, client, table }
+        let (servers, mut hints): (Vec<_>, Vec<_>) = (1..=S::COPIES).map(made).unzip();
+        let hint = hints.swap_remove(0);
+        assert!(hints.iter().all(|other| *other == hint), "servers of one table announce the same");
+        let client = S::client(&parameters, &hint, kernels).unwrap();
+        Self { identity, hint, servers, client, table }
     }
 
     pub fn parameters(&self) -> &ParametersOf<S::Server> {
