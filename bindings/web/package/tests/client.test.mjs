@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import http from "node:http";
 import { after, test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
 import { inspect } from "node:util";
 import * as privet from "@privet/client";
 import { connect } from "@privet/client";
@@ -13,6 +14,7 @@ const SECRET = "a key that nobody may hear of";
 const rows = Array.from({ length: 100 }, (_, row) => ({ name: `person ${row}`, number: row }));
 const table = build("people", rows, "--key", "name");
 const urls = [await serve(table, "dpf"), await serve(table, "dpf")];
+const alone = await serve(table, "simplepir-packed");
 
 /** Checks that an error is of this class, and says nothing of a key. */
 const fails =
@@ -150,4 +152,23 @@ test("if the program ends, nobody waits for ever", async () => {
     await assert.rejects(client.get("person 1"), fails("InternalError"));
     const missing = new URL("./no-such-worker.mjs", import.meta.url);
     await assert.rejects(connect(urls, { worker: missing }), fails("InternalError", /worker/));
+});
+
+test("a description that comes after the program is taken", async () => {
+    const late = await stranger(async (request, response) => {
+        await pause(request.url.endsWith("/Describe") ? 2000 : 0);
+        const { host: _, ...headers } = request.headers;
+        const onward = http.request(`${alone}${request.url}`, { method: "POST", headers });
+        request.pipe(onward);
+        onward.on("response", (came) => {
+            response.writeHead(came.statusCode, came.headers);
+            came.pipe(response);
+        });
+    });
+    const notices = [];
+    const onProgress = ({ kind, text }) => kind === "notice" && notices.push(text);
+    const client = await connect(late, { onProgress });
+    client.close();
+    // Nothing was given up and tried again.
+    assert.deepEqual(notices, []);
 });
