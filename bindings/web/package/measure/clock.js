@@ -1,7 +1,7 @@
 /**
  * A clock around the worker's program in WebAssembly. With each value it says how long the program
- * worked between key and value, and how long before, since the value before this one: `work` and
- * `beside`, in milliseconds.
+ * worked, in milliseconds, since the value before: `work`, between key and value, and `beside`,
+ * before that or for later lookups.
  *
  * Work is the time in the program and in what it calls, but for the time in which it waits for the
  * end of a slot. It waits by reading the clock again and again. So a step of the clock in which it
@@ -13,11 +13,21 @@ const LONGEST_STEP = 0.25;
 
 const clock = performance.now.bind(performance);
 const channel = new BroadcastChannel("work");
+const spent = { work: 0, beside: 0 };
+/** What is counted: "work" or "beside". */
+let what = "beside";
+/** How many calls of the program are under way, one within the other. */
 let depth = 0;
-let entered = 0;
-let inside = 0;
+let countedAt = 0;
 let waited = 0;
-let beside = 0;
+
+/** Counts the time since the program was called, or since this was called. */
+function count(where) {
+    const now = clock();
+    spent[where] += now - countedAt - waited;
+    countedAt = now;
+    waited = 0;
+}
 
 let step = 0;
 let reads = 0;
@@ -34,47 +44,50 @@ performance.now = () => {
     return now;
 };
 
-/** The work so far. Counting begins anew. */
-function worked() {
-    const now = clock();
-    const work = inside + (depth > 0 ? now - entered : 0) - waited;
-    [entered, inside, waited] = [now, 0, 0];
-    return work;
-}
-
-const timed = (call) => (...given) => {
-    if (depth === 0) {
-        entered = clock();
+function timed([name, value]) {
+    if (typeof value !== "function") {
+        return [name, value];
     }
-    depth += 1;
-    try {
-        return call(...given);
-    } finally {
-        depth -= 1;
+    const isForLater = /makeAhead/.test(name);
+    const call = (...given) => {
         if (depth === 0) {
-            inside += clock() - entered;
+            countedAt = clock();
+            waited = 0;
         }
-    }
-};
+        depth += 1;
+        try {
+            return value(...given);
+        } finally {
+            depth -= 1;
+            if (depth === 0) {
+                count(isForLater ? "beside" : what);
+            }
+        }
+    };
+    return [name, call];
+}
 
 const { Instance } = WebAssembly;
 WebAssembly.Instance = function (module, imports) {
-    const exports = Object.entries(new Instance(module, imports).exports).map(([name, value]) => [
-        name,
-        typeof value === "function" ? timed(value) : value,
-    ]);
-    return { exports: Object.fromEntries(exports) };
+    const { exports } = new Instance(module, imports);
+    return { exports: Object.fromEntries(Object.entries(exports).map(timed)) };
 };
 
 addEventListener("message", ({ data }) => {
     if (data.kind === "lookup") {
-        beside = worked();
+        what = "work";
     }
 });
 const post = postMessage.bind(globalThis);
 globalThis.postMessage = (message, transfer) => {
     if (message.kind === "found") {
-        channel.postMessage({ work: worked(), beside });
+        if (depth > 0) {
+            count(what);
+        }
+        what = "beside";
+        channel.postMessage(spent);
+        spent.work = 0;
+        spent.beside = 0;
     }
     post(message, transfer);
 };

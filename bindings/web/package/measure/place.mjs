@@ -2,7 +2,7 @@
 
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { brotliCompressSync } from "node:zlib";
 import { chromium } from "playwright-core";
@@ -182,11 +182,12 @@ https://page.localhost {
 /** A file as sites send it: compressed once, as far as that goes. */
 export const compressed = (file) => brotliCompressSync(readFileSync(file));
 
-/** The programs in WebAssembly that the package has. */
+/** The programs in WebAssembly that the package has, the smallest first. */
 export const programs = () =>
     readdirSync(DIST, { recursive: true })
         .filter((name) => name.endsWith(".wasm"))
-        .map((name) => path.join(DIST, name));
+        .map((name) => path.join(DIST, name))
+        .sort((one, other) => statSync(one).size - statSync(other).size);
 
 /** Of the certificate's key: by it, a browser trusts the certificate. */
 let digest;
@@ -196,6 +197,10 @@ export async function front() {
     const site = path.join(FOLDER, "site");
     cpSync(import.meta.dirname, site, { recursive: true });
     cpSync(DIST, path.join(site, "privet"), { recursive: true });
+    const page = path.join(site, "page.html");
+    const [smallest] = programs();
+    const html = readFileSync(page, "utf8").replace("PROGRAM", path.basename(smallest));
+    writeFileSync(page, html);
     for (const name of readdirSync(site, { recursive: true })) {
         if (/\.(html|js|wasm)$/.test(name)) {
             const file = path.join(site, name);

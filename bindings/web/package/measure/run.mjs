@@ -49,8 +49,8 @@ const LONG_REST = 3000;
 const lines = [];
 const notes = [];
 
-function row(what, where, times, worked, afterwards, target) {
-    const cells = [what, where, summary(times, 0), summary(worked, 1), summary(afterwards, 1)];
+function row(what, where, target, times, works, besides) {
+    const cells = [what, where, summary(times, 0), summary(works, 1), summary(besides, 1)];
     lines.push(`| ${[...cells, target].join(" | ")} |`);
     console.error(lines.at(-1));
 }
@@ -90,7 +90,7 @@ async function cold() {
     await end();
     for (const [place, took] of times) {
         const target = place.isOne ? "≤ 1200" : "≤ 1400";
-        row("cold, 1 GiB by keys", place.name, took, undefined, undefined, target);
+        row("cold, 1 GiB by keys", place.name, target, took);
     }
 }
 
@@ -140,7 +140,7 @@ async function looked(table, what, place, target, rest = REST) {
     const times = all.map(({ began, ended }) => ended - began);
     const works = all.map(({ work }) => work);
     const besides = all.map(({ beside }) => beside);
-    row(what, place.name, times, works, besides, target);
+    row(what, place.name, target, times, works, besides);
 }
 
 function size() {
@@ -181,6 +181,9 @@ function machine(load) {
     notes.push(`load before and after: ${load.toFixed(1)}, ${os.loadavg()[0].toFixed(1)}`);
 }
 
+if (given.quick) {
+    notes.push("a quick run: every table has 2000 records");
+}
 const [load] = os.loadavg();
 await front();
 await line();
@@ -191,7 +194,7 @@ machine(load);
 const report = `# Lookups of pages
 
 Milliseconds: the median of ${rounds}, and between what the middle half of them lies. *Work* is that
-of the client's program until the record is there; *beside* is what it did since the record before.
+of the client's program between key and record; *beside* is its other work since the last record.
 
 | | page and server | page opened or key asked → record | work | beside | at most |
 |---|---|---|---|---|---|
