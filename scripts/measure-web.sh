@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Measures how long lookups of pages in Chromium take over a line of 20 Mbit/s and 20 ms each way,
-# checks every record, and writes a table in Markdown. Other programs on the machine spoil the times.
+# checks every record, and writes a table in Markdown. Nothing else should run meanwhile.
 #   measure-web.sh [--quick] [--rounds N] [--out FILE] [ROW…]
 #   ROW       cold, warm, dpf, apir-dpf, singlepass, tapir-mt, simplepir or size; default: all
 #   --rounds  how many lookups a median is of; default: 20

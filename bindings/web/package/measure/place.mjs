@@ -209,10 +209,10 @@ export async function front() {
     }
     // For how fast the line is.
     writeFileSync(path.join(site, "filler.html"), `<!doctype html><!--${" ".repeat(2e6)}-->`);
-    const names = ["page", "server", "second"].map((name) => `DNS:${name}.localhost`);
+    const names = ["page", "server", "second"].map((name) => `DNS:${name}.localhost`).join();
     openssl(
         "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 " +
-            `-keyout key.pem -out cert.pem -subj /CN=page.localhost -addext subjectAltName=${names}`,
+            `-keyout key.pem -out cert.pem -subj /CN=localhost -addext subjectAltName=${names}`,
     );
     const key = openssl("pkey -in key.pem -pubout -outform der");
     digest = openssl("dgst -sha256 -binary", key).toString("base64");
