@@ -65,7 +65,8 @@ export function post(
         method: "POST",
         body,
         headers,
-        cache: "no-store",
+        // Nobody caches what a POST brought. With `cache: "no-store"`, Chromium would also forget
+        // what a server has allowed, and ask again before every query.
         credentials: "omit",
         // A query goes where it was addressed, or nowhere.
         redirect: "error",
