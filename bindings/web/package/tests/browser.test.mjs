@@ -99,6 +99,20 @@ test("a page of another origin may not use a server", { skip }, async () => {
     await assert.rejects(opened([url]), /UnavailableError.*pages of this origin/s);
 });
 
+test("a page asks a server once whether it may ask", { skip }, async () => {
+    const url = await serve(table, "simplepir-packed", "--web-origin", origin);
+    const page = await opened([url]);
+    const devtools = await page.context().newCDPSession(page);
+    const methods = [];
+    devtools.on("Network.requestWillBeSent", ({ request }) => methods.push(request.method));
+    await devtools.send("Network.enable");
+    assert.equal(await get(page, "person 7"), 7);
+    assert.equal(methods.filter((method) => method === "OPTIONS").length, 1);
+    assert.equal(await get(page, "person 8"), 8);
+    assert.equal(methods.filter((method) => method === "OPTIONS").length, 1);
+    await page.close();
+});
+
 test("a page that remembers what it found is caught", { skip }, async () => {
     const servers = ["dpf", "dpf"].map((scheme) => serve(table, scheme, "--web-origin", origin));
     const { urls, seen } = await recorded(await Promise.all(servers));
