@@ -16,6 +16,8 @@ type Body = Uint8Array<ArrayBuffer>;
 
 interface Early {
     readonly body: Promise<Body | undefined>;
+    /** Whether a request has it for an answer, or waits for it. */
+    isTaken: boolean;
     arrive(body: Body | undefined): void;
 }
 
@@ -101,7 +103,7 @@ class Worker implements Shell {
         if (!early) {
             let arrive: Early["arrive"] = () => undefined;
             const body = new Promise<Body | undefined>((resolve) => (arrive = resolve));
-            early = { body, arrive };
+            early = { body, isTaken: false, arrive };
             this.#early.set(url, early);
         }
         return early;
@@ -145,9 +147,9 @@ class Worker implements Shell {
         deadline?: number,
     ): Promise<void> {
         const asked = this.#early.get(url);
-        if (asked && same(body, DESCRIBE_BODY)) {
+        if (asked && !asked.isTaken && same(body, DESCRIBE_BODY)) {
+            asked.isTaken = true;
             const described = await asked.body;
-            this.#early.delete(url);
             if (described) {
                 return this.#feed(exchange, described);
             }

@@ -1,33 +1,57 @@
 /** Stands before servers and notes what leaves a client. */
 
+import { createHash } from "node:crypto";
 import http from "node:http";
+import { pipeline } from "node:stream";
 import { after } from "node:test";
 
 /**
  * Passes everything on to the servers at `urls`. Returns the addresses to use instead, and what
- * left: to which server, which method, how many bytes, in order.
+ * left: to which server, which method, how many bytes, when, in order. `through` names what a
+ * response passes through on its way to the client; `move` has another address stand behind a
+ * front; `underWay` says how many requests have no end yet.
  */
-export async function recorded(urls) {
+export async function recorded(urls, through = () => []) {
     const seen = [];
-    const fronts = urls.map(async (url, server) => {
+    const behind = [...urls];
+    const open = new Set();
+    const fronts = urls.map(async (_, server) => {
         const front = http.createServer((request, response) => {
-            const entry = { server, method: request.url.split("/").at(-1), bytes: 0, headers: "" };
-            entry.headers = Object.keys(request.headers).sort().join();
             const { url: path, method } = request;
+            const { host: _, ...headers } = request.headers;
+            const entry = {
+                server,
+                method: path.split("/").at(-1),
+                bytes: 0,
+                headers: Object.keys(request.headers).sort().join(),
+                came: performance.now(),
+                left: Infinity,
+            };
             // A browser asks by itself whether a page may ask, when it has forgotten.
             if (method === "POST") {
                 seen.push(entry);
+                open.add(entry);
             }
-            const { host: _, ...headers } = request.headers;
-            const onward = http.request(`${url}${path}`, { method, headers });
-            request.on("data", (piece) => (entry.bytes += piece.length));
+            const body = createHash("sha256");
+            const onward = http.request(`${behind[server]}${path}`, { method, headers });
+            request.on("data", (piece) => {
+                entry.bytes += piece.length;
+                body.update(piece);
+            });
+            request.on("end", () => (entry.digest = body.digest("hex")));
+            request.on("error", () => onward.destroy());
             request.pipe(onward);
             onward.on("response", (came) => {
                 response.writeHead(came.statusCode, came.headers);
-                came.pipe(response);
+                pipeline(came, ...through(entry), response, () => {
+                    entry.left = performance.now();
+                });
             });
             onward.on("error", () => response.destroy());
-            response.on("close", () => onward.destroy());
+            response.on("close", () => {
+                open.delete(entry);
+                onward.destroy();
+            });
         });
         await new Promise((listening) => front.listen(0, "127.0.0.1", listening));
         after(() => {
@@ -36,24 +60,35 @@ export async function recorded(urls) {
         });
         return `http://127.0.0.1:${front.address().port}`;
     });
-    return { urls: await Promise.all(fronts), seen };
+    return {
+        urls: await Promise.all(fronts),
+        seen,
+        move: (server, url) => (behind[server] = url),
+        underWay: () => open.size,
+    };
 }
 
-/**
- * What left for each of `lookups`, one after the other: as text, to compare. Each server's part
- * comes by itself, for no server sees in which order two connections bring requests to two servers.
- */
+/** The requests with queries among what was seen. */
+export const queriesOf = (seen) => seen.filter(({ method }) => method === "Answer");
+
+/** What left, as text, to compare. */
+export function footprint(seen) {
+    // Each server's part comes by itself, for no server sees in which order two connections bring
+    // requests to two servers. What belongs to the next hints comes when it comes: the number of
+    // lookups decides.
+    const queries = queriesOf(seen).sort((one, other) => one.server - other.server);
+    return queries
+        .map(({ server, bytes, headers }) => `${server} ${bytes} ${headers}\n`)
+        .join("");
+}
+
+/** What left for each of `lookups`, one after the other. */
 export async function footprints(seen, lookups) {
     const prints = [];
     for (const lookup of lookups) {
         seen.length = 0;
         await lookup();
-        // What belongs to the next hints comes when it comes: the number of lookups decides.
-        const queries = seen.filter(({ method }) => method === "Answer");
-        queries.sort((one, other) => one.server - other.server);
-        prints.push(
-            queries.map(({ server, bytes, headers }) => `${server} ${bytes} ${headers}\n`).join(""),
-        );
+        prints.push(footprint(seen));
     }
     return prints;
 }
