@@ -1,11 +1,11 @@
 //! One client, as JavaScript sees it.
 
 use crate::errors::{note_panics, thrown};
-use crate::shell::{Options, Shell, in_milliseconds, now, wait_until};
+use crate::shell::{Options, Shell, in_milliseconds, moment, now, wait_until};
 use crate::table;
 use js_sys::{Array, Uint8Array};
 use privet_client::addresses::{self, Address};
-use privet_client::conductor::{Conductor, ConductorOptions, Errand, SameThread};
+use privet_client::conductor::{Conductor, ConductorOptions, Errand, IdleShelf, SameThread};
 use privet_client::exchange::{Call, Delivery, Reader, goes_on};
 use privet_client::session::{Clock, ExchangeId, LookupId, SessionOptions};
 use privet_client::store::{Change, Keeping, KeptState};
@@ -15,6 +15,7 @@ use privet_kernels::Kernels;
 use privet_wire::StatusCode;
 use privet_wire::frames::{Frame, Frames, frame};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 use wasm_bindgen::prelude::*;
 
@@ -28,6 +29,8 @@ type Outcome = Result<Option<Value>>;
 pub struct Client {
     conductor: Conductor<SameThread>,
     keeping: Keeping,
+    /// The conductor's queries that are made ahead.
+    shelf: Arc<IdleShelf>,
     addresses: Vec<Address>,
     notice: Option<String>,
     exchanges: BTreeMap<u32, Ongoing>,
@@ -107,6 +110,13 @@ impl Client {
         self.conductor.wake_at().map(in_milliseconds)
     }
 
+    /// Makes a query ahead, if one is lacking: when there is nothing else to do. Returns in how many
+    /// milliseconds to call this again; nothing: after the next [`run`](Self::run).
+    #[wasm_bindgen(js_name = makeAhead)]
+    pub fn make_ahead(&self) -> Option<f64> {
+        self.shelf.work().map(in_milliseconds)
+    }
+
     /// Takes a piece of a response's body.
     pub fn feed(&mut self, exchange: u32, mut bytes: &[u8]) {
         while let Some(ongoing) = self.exchanges.get_mut(&exchange) {
@@ -156,7 +166,7 @@ impl Client {
 
     /// What was done so far.
     pub fn stats(&self) -> JsValue {
-        table::stats(self.conductor.stats()).into()
+        table::stats(self.conductor.stats(), self.shelf.given()).into()
     }
 }
 
@@ -189,6 +199,8 @@ impl Client {
         let (table, accepting) = (session.table.as_deref(), session.accept_new_table);
         let (mut state, keeping) = KeptState::new(pins, &urls, table, accepting)?;
         session.recall(&mut state, &addresses)?;
+        let shelf = Arc::new(IdleShelf::new(moment));
+        session.shelf = Some(shelf.clone());
         let options = ConductorOptions {
             session,
             addresses: urls.iter().map(|url| (*url).to_owned()).collect(),
@@ -199,6 +211,7 @@ impl Client {
         Ok(Self {
             conductor: Conductor::new(options, Box::new(state), SameThread::default(), now())?,
             keeping,
+            shelf,
             notice: addresses::one_host_notice(&addresses),
             addresses,
             exchanges: BTreeMap::new(),

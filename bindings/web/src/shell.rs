@@ -1,6 +1,7 @@
 //! What JavaScript does for a client, and what it says of one.
 
-use js_sys::{Array, Error, Object, Reflect};
+use js_sys::{Array, Date, Error, Object, Reflect};
+use privet_client::conductor::Moment;
 use std::time::Duration;
 use wasm_bindgen::prelude::*;
 
@@ -80,6 +81,11 @@ extern "C" {
 /// The time since the worker began. Browsers show it in steps, of 0.1 to 100 ms.
 pub(crate) fn now() -> Duration {
     Duration::from_secs_f64(milliseconds() / 1e3)
+}
+
+/// The time by both clocks.
+pub(crate) fn moment() -> Moment {
+    Moment { running: now(), wall: Duration::from_secs_f64(Date::now() / 1e3) }
 }
 
 /// Does nothing until a moment.

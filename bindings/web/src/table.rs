@@ -66,7 +66,8 @@ fn list<const N: usize>(items: [JsValue; N]) -> JsValue {
     items.into_iter().collect::<Array>().into()
 }
 
-pub(crate) fn stats(stats: &Stats) -> Object {
+/// `made_ahead`: how many queries were there before they were needed.
+pub(crate) fn stats(stats: &Stats, made_ahead: u64) -> Object {
     let bytes = |bytes: u64| JsValue::from(bytes as f64);
     object([
         ("describeSent", bytes(stats.describe.up)),
@@ -78,6 +79,7 @@ pub(crate) fn stats(stats: &Stats) -> Object {
         ("lookupSent", bytes(stats.lookup.up)),
         ("lookupReceived", bytes(stats.lookup.down)),
         ("lookups", (stats.lookups as f64).into()),
+        ("madeAhead", (made_ahead as f64).into()),
         ("queryTime", in_milliseconds(stats.query_time).into()),
         ("recoverTime", in_milliseconds(stats.recover_time).into()),
         ("readyAfter", in_milliseconds(stats.ready_after).into()),

@@ -50,10 +50,12 @@ mod hints;
 pub(crate) mod keeper;
 mod report;
 mod requests;
+pub(crate) mod shelf;
 
 pub use crate::session::{Errand, FinishId, OpenTable, Progress};
 pub use desk::{Desk, SameThread};
 pub use report::{Stats, Traffic};
+pub use shelf::{IdleShelf, Moment};
 
 use crate::exchange::{Delivery, ResponseLimits, request_len};
 use crate::session::{

@@ -30,6 +30,7 @@ class Worker implements Shell {
     #kept: Kept | undefined;
     #client: Client | undefined;
     #timer: ReturnType<typeof setTimeout> | undefined;
+    #idleTimer: ReturnType<typeof setTimeout> | undefined;
 
     constructor(port: Port, openStorage: OpenStorage) {
         this.#port = port;
@@ -123,6 +124,7 @@ class Worker implements Shell {
             }
             this.#client = undefined;
             clearTimeout(this.#timer);
+            clearTimeout(this.#idleTimer);
             for (const request of this.#requests.values()) {
                 request.abort();
             }
@@ -137,6 +139,19 @@ class Worker implements Shell {
             const left = Math.min(Math.max(wake - performance.now(), 0), LONGEST);
             this.#timer = setTimeout(() => this.#alive(() => this.#run()), left);
         }
+        this.#idle(0);
+    }
+
+    /** Makes queries ahead, in so many milliseconds. What arrives before comes first. */
+    #idle(left: number): void {
+        clearTimeout(this.#idleTimer);
+        const work = (): void => {
+            const again = this.#client?.makeAhead();
+            if (again !== undefined) {
+                this.#idle(again);
+            }
+        };
+        this.#idleTimer = setTimeout(() => this.#alive(work), left);
     }
 
     async #exchange(

@@ -88,6 +88,8 @@ export interface Stats {
     lookupSent: number;
     lookupReceived: number;
     lookups: number;
+    /** Queries that were made before they were needed. */
+    madeAhead: number;
     queryTime: number;
     recoverTime: number;
     readyAfter: number;
