@@ -8,6 +8,7 @@ import {
     type Target,
     type ToWorker,
 } from "./messages.js";
+import { program, type Programs } from "./programs.js";
 import { Value } from "./values.js";
 import type { Options, Stats, Table } from "./types.js";
 
@@ -67,6 +68,8 @@ export interface ConnectOptions {
     worker?: string | URL | undefined;
     /** Where the program in WebAssembly is, if a bundler has moved it. */
     wasm?: string | URL | undefined;
+    /** Where the smaller one is, with the recommended schemes. */
+    wasmFew?: string | URL | undefined;
 }
 
 export interface GetOptions {
@@ -107,11 +110,11 @@ export class Answer {
     }
 }
 
-/** A worker that has begun, and the program for it. */
+/** A worker that has begun, and the programs for it. */
 export interface Launched {
     /** Where files are kept if the caller does not say. */
     readonly storage: string;
-    readonly module: Promise<WebAssembly.Module>;
+    readonly programs: Programs;
     post(message: ToWorker, transfer: ArrayBuffer[]): void;
     listen(receive: (message: FromWorker) => void, died: (why: string) => void): void;
     /** Whether the worker keeps the process alive. */
@@ -208,22 +211,21 @@ export class Client {
             (message) => isCurrent() && this.#receive(message),
             (why) => isCurrent() && this.#died(`the worker has ended (${why})`),
         );
+        const options = filled(this.#urls, this.#options);
         const storage = this.#options.storage ?? worker.storage;
         worker.post({ kind: "open", storage, pins: this.#pins }, []);
         const early = this.#urls.map((url) => url.replace(/\/+$/, "") + DESCRIBE);
-        for (const url of new Set(early)) {
-            // What the servers say comes beside the program that reads it.
-            const told = (body?: Uint8Array<ArrayBuffer>): void => {
-                if (isCurrent()) {
-                    worker.post({ kind: "early", url, ...(body && { body }) }, []);
-                }
-            };
-            describeEarly(url).then(told, () => told());
-        }
-        worker.module.then(
+        // What the servers say comes beside the program that reads it.
+        const described = [...new Set(early)].map(async (url) => {
+            const body = await describeEarly(url, options.timeout).catch(() => undefined);
+            if (isCurrent()) {
+                worker.post({ kind: "early", url, ...(body && { body }) }, []);
+            }
+            return body;
+        });
+        program(worker.programs, options.schemes, Promise.all(described)).then(
             (module) => {
                 if (isCurrent()) {
-                    const options = filled(this.#urls, this.#options);
                     worker.post({ kind: "connect", module, options, early }, []);
                 }
             },

@@ -24,9 +24,15 @@ function launch(options: ConnectOptions): Launched {
         ? new Worker(options.worker, { type: "module" })
         : // Bundlers look for exactly this.
           new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
+    const { wasm, wasmFew } = options;
+    const all = wasm ?? new URL("./wasm/privet_bg.wasm", import.meta.url);
+    const few = wasmFew ?? (wasm ? undefined : new URL("./wasm/privet_few.wasm", import.meta.url));
     return {
         storage: "opfs",
-        module: compiled(options.wasm ?? new URL("./wasm/privet_bg.wasm", import.meta.url)),
+        programs: {
+            few: few === undefined ? few : (signal) => compiled(few, signal),
+            all: () => compiled(all),
+        },
         post: (message, transfer) => worker.postMessage(message, transfer),
         listen: (receive, died) => {
             worker.onmessage = (event) => receive(event.data);
@@ -42,8 +48,8 @@ function launch(options: ConnectOptions): Launched {
     };
 }
 
-async function compiled(url: string | URL): Promise<WebAssembly.Module> {
-    const response = await fetch(url);
+async function compiled(url: string | URL, signal?: AbortSignal): Promise<WebAssembly.Module> {
+    const response = await fetch(url, signal && { signal });
     const isNamed = response.headers.get("content-type")?.startsWith("application/wasm");
     return isNamed
         ? WebAssembly.compileStreaming(response)

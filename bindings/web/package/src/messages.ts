@@ -47,6 +47,9 @@ export const DESCRIBE_BODY = Uint8Array.of(0, 0, 0, 0, 2, 8, 1);
 /** The longest description that is taken early, in bytes. */
 const MOST_EARLY = 1 << 20;
 
+/** For how long a description is awaited before the program is chosen without it. */
+const EARLY_PATIENCE = 10_000;
+
 /** Sends a message to a server, and nothing with it. */
 export function post(
     url: string,
@@ -76,8 +79,12 @@ export function post(
 }
 
 /** Asks a server what it serves, before the program is there that understands the answer. */
-export async function describeEarly(url: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
-    const response = await post(url, DESCRIBE_BODY);
+export async function describeEarly(
+    url: string,
+    timeout = EARLY_PATIENCE,
+): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    const signal = AbortSignal.timeout(Math.min(timeout, EARLY_PATIENCE));
+    const response = await post(url, DESCRIBE_BODY, signal);
     if (!response.ok || !response.body || response.headers.has("grpc-status")) {
         return undefined;
     }

@@ -18,10 +18,15 @@ function launch(options: ConnectOptions): Launched {
     const worker = new Worker(new URL(options.worker ?? "./node-worker.js", import.meta.url), {
         execArgv: [],
     });
-    const file = new URL(options.wasm ?? "./wasm/privet_bg.wasm", import.meta.url);
+    const { wasm, wasmFew } = options;
+    const all = new URL(wasm ?? "./wasm/privet_bg.wasm", import.meta.url);
+    const few = new URL(wasmFew ?? "./wasm/privet_few.wasm", import.meta.url);
     return {
         storage: "memory",
-        module: readFile(file).then((bytes) => WebAssembly.compile(bytes)),
+        programs: {
+            few: wasm && !wasmFew ? undefined : (signal) => compiled(few, signal),
+            all: () => compiled(all),
+        },
         post: (message, transfer) => worker.postMessage(message, transfer),
         listen: (receive, died) => {
             worker.on("message", receive);
@@ -32,4 +37,8 @@ function launch(options: ConnectOptions): Launched {
         persist: () => undefined,
         end: () => void worker.terminate(),
     };
+}
+
+async function compiled(file: URL, signal?: AbortSignal): Promise<WebAssembly.Module> {
+    return WebAssembly.compile(await readFile(file, signal && { signal }));
 }

@@ -37,6 +37,11 @@ test("a bundle for Node looks up", async () => {
     const client = await connect(url, { worker: "./worker.mjs", wasm: "./privet.wasm" });
     assert.equal((await client.get("b")).json().row, 2);
     client.close();
+    copyFileSync(resolved("@privet/client/privet-few.wasm"), path.join(folder, "few.wasm"));
+    const other = { worker: "./worker.mjs", wasm: "./nothing.wasm", wasmFew: "./few.wasm" };
+    const smaller = await connect(url, other);
+    assert.equal((await smaller.get("a")).json().row, 1);
+    smaller.close();
 });
 
 test("a bundle for a browser has nothing of Node in it", async () => {
