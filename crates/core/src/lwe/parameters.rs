@@ -118,7 +118,7 @@ impl EncryptionParameters {
                 "an error of deviation {} gives {} bits of security by the estimate, and at least \
                  {least} are needed",
                 deviation(),
-                decimal(error.security_bits, 1)
+                error.security_bits as u32
             )
         } else if failure_log2 > LEVEL_FAILURE_LOG2 {
             format!(
