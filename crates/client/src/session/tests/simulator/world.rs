@@ -32,6 +32,8 @@ const COARSE_STEP: u64 = 5;
 const COARSE: Duration = Duration::from_millis(COARSE_STEP);
 /// How long another process may hold what this one wants without progress.
 const BUSY_PATIENCE: Duration = Duration::from_millis(1000);
+/// A process that takes more never comes to rest. Some hundreds are usual.
+const MOST_STEPS: u64 = 10_000;
 
 /// Runs the world of `seed`.
 pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
@@ -306,7 +308,7 @@ impl World {
             process.will(self.now + milliseconds(later), Coming::Lookup);
             process.to_come += 1;
         }
-        for _ in 0..100_000 {
+        for _ in 0..MOST_STEPS {
             if !self.step(&mut process)? {
                 // When a slot ends must not depend on what was computed in it.
                 let busy_until = process.conductor.session.busy_until();
