@@ -37,7 +37,7 @@ if (!(rounds >= 1) || rows.some((row) => !(row in ROWS))) {
 
 const records = (count) => (given.quick ? 2000 : count);
 // 1 GiB each, the first with tags and gaps; then 50 MB.
-const keyed = new Table("keyed", records(4_500_000), 204, "--key", "key", "--key-map", "cuckoo");
+const keyed = new Table("keyed", records(4_500_000), 205, "--key", "key", "--key-map", "cuckoo");
 const numbered = new Table("numbered", records(1 << 20), 1024);
 const small = new Table("small", records(1_600_000), 32);
 
