@@ -20,13 +20,20 @@ PATH="$package/node_modules/.bin:$PATH"
 export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS="-C target-feature=+simd128 \
     --cfg sha2_backend=\"soft\" --cfg sha2_backend_soft=\"compact\""
 
-# build NAME FEATURES: the program in WebAssembly and its glue, in target/web/NAME.
-build() {
-    cargo build --quiet --locked --profile web --package privet-web \
-        --target wasm32-unknown-unknown --no-default-features --features "$2"
+# compile NAME PROFILE FEATURES: the program in WebAssembly and its glue, in target/web/NAME.
+compile() {
+    cargo build --quiet --locked --profile "$2" --package privet-web \
+        --target wasm32-unknown-unknown --no-default-features --features "$3"
+    local folder=$2
+    [ "$folder" != dev ] || folder=debug
     cargo run --quiet --locked --release --target-dir "$target" \
         --manifest-path bindings/web/glue/Cargo.toml -- \
-        "$target/wasm32-unknown-unknown/web/privet_web.wasm" "$target/web/$1"
+        "$target/wasm32-unknown-unknown/$folder/privet_web.wasm" "$target/web/$1"
+}
+
+# build NAME FEATURES: the same as it is shipped.
+build() {
+    compile "$1" web "$2"
     wasm-opt -Os --enable-bulk-memory --enable-bulk-memory-opt --enable-mutable-globals \
         --enable-multivalue --enable-nontrapping-float-to-int --enable-reference-types \
         --enable-sign-ext --enable-simd "$target/web/$1/privet_bg.wasm" \
@@ -67,6 +74,13 @@ cp -r "$target/web/all" "$wasm"
 cp "$target/web/few/privet_bg.wasm" "$wasm/privet_few.wasm"
 (cd "$package" && npm run --silent build)
 if [ "${1:-}" = --build ]; then exit; fi
+
+# The same package with a program in which tests plant mistakes. It is nobody's to ship: it builds
+# only without optimisation.
+compile planted dev all-schemes,planted-leaks
+rm -rf "$target/web/planted-package"
+cp -r "$package/dist" "$target/web/planted-package"
+cp "$target/web/planted/"* "$target/web/planted-package/wasm/"
 
 if [ -z "${PRIVET_PROGRAMS:-}" ]; then
     cargo build --quiet --locked --package privet

@@ -7,8 +7,12 @@
 
 mod client;
 mod errors;
+#[cfg(feature = "planted-leaks")]
+mod planted;
 mod shell;
 mod table;
 
 pub use client::Client;
 pub use errors::place_of_panic;
+#[cfg(feature = "planted-leaks")]
+pub use planted::plant;

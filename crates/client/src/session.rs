@@ -142,7 +142,7 @@ mod open;
 mod opening;
 mod options;
 mod pins;
-mod planted;
+pub mod planted;
 mod preparation;
 mod query;
 mod reading;

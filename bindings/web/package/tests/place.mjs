@@ -9,12 +9,38 @@ import { after } from "node:test";
 /** The command `privet`, which builds and serves. */
 const PRIVET = path.resolve(process.env.PRIVET ?? "../../../target/debug/privet");
 
+/** The schemes of the product that soon answer for a table of keys, each with its servers. */
+export const SCHEMES = {
+    simplepir: 1,
+    "simplepir-packed": 1,
+    dpf: 2,
+    "dummy-subsets": 1,
+    "dummy-subsets-two": 2,
+    harmony: 1,
+    piano: 1,
+    "piano-all-parities": 1,
+    singlepass: 2,
+    "tapir-mt": 2,
+    "apir-dpf": 2,
+    "apir-matrix-mt": 2,
+    download: 1,
+};
+
+/** Those that docs/schemes.md recommends. */
+export const RECOMMENDED = [
+    "download",
+    "simplepir-packed",
+    "dpf",
+    "apir-matrix-mt",
+    "dummy-subsets",
+];
+
 export const folder = mkdtempSync(path.join(tmpdir(), "privet-web-"));
-const servers = [];
+const servers = new Map();
 
 after(() => {
-    for (const server of servers) {
-        server.kill();
+    for (const server of servers.values()) {
+        server.kill("SIGKILL");
     }
     rmSync(folder, { recursive: true, force: true });
 });
@@ -38,37 +64,38 @@ export function build(name, rows, ...args) {
     return { file: `${name}.privet`, report: JSON.parse(said) };
 }
 
-/** Starts a server that pages can use. Returns its address. */
-export async function serve({ file }, scheme, ...args) {
-    const server = spawn(
-        PRIVET,
-        [
-            "serve",
-            file,
-            "--scheme",
-            scheme,
-            "--listen",
-            "127.0.0.1:0",
-            "--web",
-            "--no-cache",
-            ...args,
-        ],
-        { cwd: folder, stdio: ["ignore", "pipe", "ignore"] },
-    );
-    servers.push(server);
+/** Starts a server that pages can use, of one table or several. Returns its address. */
+export async function serve(tables, scheme, ...args) {
+    const files = [tables].flat().map(({ file }) => file);
+    const listen = ["--listen", "127.0.0.1:0", "--web", "--no-cache"];
+    const server = spawn(PRIVET, ["serve", ...files, "--scheme", scheme, ...listen, ...args], {
+        cwd: folder,
+        stdio: ["ignore", "pipe", "ignore"],
+    });
     let said = "";
     for await (const piece of server.stdout) {
         said += piece;
         const url = /listening at (\S+)/.exec(said)?.[1];
         if (url) {
             server.stdout.resume();
+            servers.set(url, server);
             return url;
         }
     }
     throw new Error(`no server of ${scheme}: ${said}`);
 }
 
-/** What the command finds for these keys: bytes of values as text, or nothing. */
+/** Starts as many servers as the scheme needs. */
+export const serveAll = (tables, scheme, ...args) =>
+    Promise.all(Array.from({ length: SCHEMES[scheme] }, () => serve(tables, scheme, ...args)));
+
+/** Ends a server at once, as a crash would. */
+export function stop(url) {
+    servers.get(url).kill("SIGKILL");
+    servers.delete(url);
+}
+
+/** What the command finds for these keys, as it writes it. */
 export function native(urls, keys, ...args) {
     const asked = keys.flatMap((key) => ["--key", key]);
     const state = ["--state", path.join(folder, "state")];

@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import http from "node:http";
 import { pipeline } from "node:stream";
 import { after } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 
 /**
  * Passes everything on to the servers at `urls`. Returns the addresses to use instead, and what
@@ -82,13 +83,22 @@ export function footprint(seen) {
         .join("");
 }
 
-/** What left for each of `lookups`, one after the other. */
-export async function footprints(seen, lookups) {
-    const prints = [];
+/** Waits until all observers have seen as many queries as the first: a browser tells them later. */
+export async function caughtUp(observers) {
+    const counts = () => observers.map((seen) => queriesOf(seen).length);
+    for (let tries = 0; tries < 500 && counts().some((count) => count < counts()[0]); tries += 1) {
+        await sleep(10);
+    }
+}
+
+/** What left for each of `lookups`, one after the other, as each of the observers has it. */
+export async function footprints(observers, lookups) {
+    const prints = observers.map(() => []);
     for (const lookup of lookups) {
-        seen.length = 0;
+        observers.forEach((seen) => (seen.length = 0));
         await lookup();
-        prints.push(footprint(seen));
+        await caughtUp(observers);
+        observers.forEach((seen, observer) => prints[observer].push(footprint(seen)));
     }
     return prints;
 }

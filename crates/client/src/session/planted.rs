@@ -1,21 +1,24 @@
 //! Mistakes that tests plant in a session, to show that servers' views would reveal them, and
 //! artificial durations of work.
 //!
-//! The session calls one function of this module for each mistake. Outside this crate's tests none
-//! can be planted, and the functions change nothing.
+//! The session calls one function of this module for each mistake. Unless [`PLANTED_LEAKS`], none
+//! can be planted, and nothing is left of these calls.
+
+pub use super::timetable::Work;
 
 use super::Value;
 use super::interface::{LookupId, Target};
 use super::open::Open;
 use super::shared::Shared;
-use super::timetable::{Stretch, Work};
+use super::timetable::Stretch;
 use privet_core::Result;
+use privet_core::planted::PLANTED_LEAKS;
 use std::cell::Cell;
 use std::time::Duration;
 
 /// A mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SessionFlaw {
+pub enum SessionFlaw {
     /// Records of keys in the stash, which the client has, are not asked for.
     StashNotAskedFor,
     /// Of a key of two parts, the second is asked for only if the first says that there is one.
@@ -37,7 +40,7 @@ pub(super) enum SessionFlaw {
 }
 
 /// How long work of one kind takes, as a function of a secret.
-pub(super) type Pace = fn(Work, &[u8]);
+pub type Pace = fn(Work, &[u8]);
 
 thread_local! {
     static PACE: Cell<Option<Pace>> = const { Cell::new(None) };
@@ -48,28 +51,25 @@ thread_local! {
 }
 
 /// While this exists, a mistake is planted in this thread.
-#[cfg(test)]
 #[must_use]
-pub(super) struct Planted(());
+#[derive(Debug)]
+pub struct Planted(());
 
-#[cfg(test)]
 impl Drop for Planted {
     fn drop(&mut self) {
         PLANTED.set(None);
     }
 }
 
-/// Plants a mistake in this thread, or none.
-#[cfg(test)]
-pub(super) fn plant(flaw: Option<SessionFlaw>) -> Planted {
+/// Plants a mistake in this thread, or none. Changes nothing where none can be planted.
+pub fn plant(flaw: Option<SessionFlaw>) -> Planted {
     PLANTED.set(flaw);
     ASKED_AGAIN.set(false);
     Planted(())
 }
 
 /// Has the session's own work take time in this thread, besides that of the scheme's client.
-#[cfg(test)]
-pub(super) fn set_pace(pace: Pace) {
+pub fn set_pace(pace: Pace) {
     PACE.set(Some(pace));
 }
 
@@ -87,7 +87,7 @@ pub(super) fn length_of(work: Work) -> Duration {
 
 #[inline]
 fn is(flaw: SessionFlaw) -> bool {
-    cfg!(test) && PLANTED.get() == Some(flaw)
+    PLANTED_LEAKS && PLANTED.get() == Some(flaw)
 }
 
 /// [`SessionFlaw::BelievesWhatItIsTold`].
@@ -99,7 +99,7 @@ pub(super) fn time(counts: Duration, told: Duration) -> Duration {
 /// For `length_of`.
 #[inline]
 pub(super) fn note_lengths(length: impl Fn(Work) -> Option<Duration>) {
-    if cfg!(test)
+    if PLANTED_LEAKS
         && let (Some(query), Some(answer)) = (length(Work::Query), length(Work::Answer))
     {
         LENGTHS.set([query, answer]);
@@ -134,7 +134,7 @@ pub(super) fn made(fetches: usize) -> usize {
 /// For `take_rehearsed`.
 #[inline]
 pub(super) fn rehearsed(value: &Result<Option<Value>>) {
-    if cfg!(test) {
+    if PLANTED_LEAKS {
         let len = value.as_ref().ok().and_then(Option::as_ref).map_or(0, |value| value.len());
         REHEARSED.set(REHEARSED.get() + len);
     }
@@ -145,9 +145,7 @@ impl Shared {
     #[inline]
     pub(super) fn takes_time(&self, work: Work, target: &Target) {
         // Without slots, nothing is ever sent.
-        if cfg!(test)
-            && let (Some(pace), Some(_)) = (PACE.get(), self.timetable.lengths)
-        {
+        if PLANTED_LEAKS && let (Some(pace), Some(_)) = (PACE.get(), self.timetable.lengths) {
             match target {
                 Target::Key(key) | Target::Written(key) => pace(work, key),
                 Target::Index(index) => pace(work, &index.to_le_bytes()),

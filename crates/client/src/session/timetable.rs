@@ -95,7 +95,7 @@ const PAUSES: u32 = 16;
 
 /// A kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Work {
+pub enum Work {
     /// From a key to a query.
     Query,
     /// From an answer to a record, or from a record to a value.
