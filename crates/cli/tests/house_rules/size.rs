@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Lines of Rust without blank lines and comments, outside tests and the laboratory.
-const SOURCE_LINES: usize = 83_100;
+const SOURCE_LINES: usize = 84_700;
 /// Lines of Rust without blank lines, all in all.
-const ALL_LINES: usize = 185_500;
+const ALL_LINES: usize = 187_600;
 /// Words of the documents, outside the laboratory.
-const WORDS: usize = 26_100;
+const WORDS: usize = 26_400;
 /// Names that four types or more bear.
 const SHARED_NAMES: usize = 5;
 
