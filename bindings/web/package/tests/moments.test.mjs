@@ -7,8 +7,8 @@ import { build, RECOMMENDED, serveAll } from "./place.mjs";
 import { rankDistance, shuffled } from "./ranks.mjs";
 import { caughtUp, queriesOf, recorded } from "./recorder.mjs";
 
-/** Chance alone goes beyond this once in a million times. */
-const LIMIT = 5;
+/** Chance alone goes beyond this once in 500 million times. */
+const LIMIT = 6;
 /** Lookups of each kind. If two kinds have nothing in common, they are far beyond the limit. */
 const LOOKUPS = 40;
 /** How often a mistake is sought before it counts as missed: a busy machine hides it longer. */
