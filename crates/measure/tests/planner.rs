@@ -113,13 +113,21 @@ fn ran_and_waited() -> [f64; 2] {
     [(); 2].map(|()| numbers.next().unwrap_or(0.0))
 }
 
-/// The steps whose factors are wrong by more than `times`. Each is judged beside the step in the
-/// middle, because how fast the machine is says nothing about a factor.
-fn misfits(steps: &Steps, times: f64) -> Vec<(&'static str, &'static str)> {
-    let ratio = |step: &Least| step.measured / step.planned;
+fn ratio(step: &Least) -> f64 {
+    step.measured / step.planned
+}
+
+/// By how much the step in the middle takes longer than planned.
+fn middle(steps: &Steps) -> f64 {
     let mut ratios: Vec<f64> = steps.values().map(ratio).collect();
     ratios.sort_by(f64::total_cmp);
-    let middle = ratios[ratios.len() / 2];
+    ratios[ratios.len() / 2]
+}
+
+/// The steps whose factors are wrong by more than `times`. Each is judged beside the step in the
+/// middle: what slows all of them down says nothing about one factor.
+fn misfits(steps: &Steps, times: f64) -> Vec<(&'static str, &'static str)> {
+    let middle = middle(steps);
     let fits = |step: &Least| (1.0 / times..times).contains(&(ratio(step) / middle));
     steps.iter().filter(|(_, step)| !fits(step)).map(|(name, _)| *name).collect()
 }
@@ -157,6 +165,9 @@ fn times_are_as_planned_and_what_is_kept_is_of_the_planned_size() {
         }
     }
     steps.retain(|_, step| step.measured >= SHORTEST);
+    // A mistake in all factors alike, such as a wrong unit.
+    let all = middle(&steps);
+    assert!((1.0 / times..times).contains(&all), "{all} times the plan: {steps:#?}");
     assert_eq!(misfits(&steps, times), [], "beyond {times} times: {steps:#?}");
     assert!(steps.len() > 3 * SCHEMES, "too few steps are long enough: {steps:#?}");
     // The same judge, of one factor that is wrong by more than what is right may be off both ways.
