@@ -7,7 +7,7 @@ demo: build
 
 # The same as a page in a browser, with the client for the web.
 demo-web:
-	@./scripts/install-tools.sh --web
+	@./scripts/install-tools.sh --page
 	./scripts/check-web.sh --build
 	./scripts/check-demo.sh --build
 	cargo build --release --locked --package privet --features page

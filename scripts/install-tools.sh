@@ -6,11 +6,12 @@
 #   --emulator   also Bochs, which emulates AVX-512, and what makes a disc to start it from
 #   --apt-index  also Debian's package index, which the example reads
 #   --fronts     also the web servers of the recipes in docs/operating.md, which their tests start
-#   --web        also Node, the target for browsers, and Chromium, for the client for the web
+#   --page       also Node and the target for browsers, for the client for the web
+#   --web        the same, and Chromium, in which it is tested
 #   --python     also Python with virtual environments, for the package
 set -euo pipefail
 
-tests=no cross=no valgrind=no emulator=no apt_index=no python=no fronts=no web=no
+tests=no cross=no valgrind=no emulator=no apt_index=no python=no fronts=no page=no web=no
 for argument in "$@"; do
     case "$argument" in
         --tests) tests=yes ;;
@@ -20,7 +21,8 @@ for argument in "$@"; do
         --apt-index) apt_index=yes ;;
         --fronts) fronts=yes ;;
         --python) python=yes ;;
-        --web) web=yes ;;
+        --page) page=yes ;;
+        --web) page=yes web=yes ;;
         *) echo "install-tools.sh: unknown argument $argument" >&2; exit 2 ;;
     esac
 done
@@ -73,10 +75,13 @@ if [ "$cross" = yes ]; then
     rustup component add rustfmt clippy
 fi
 
-if [ "$web" = yes ]; then
+if [ "$page" = yes ]; then
     rustup target add wasm32-unknown-unknown
     need node nodejs
     need npm npm
+fi
+
+if [ "$web" = yes ]; then
     need chromium-headless-shell chromium-headless-shell
 fi
 
