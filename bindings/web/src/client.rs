@@ -110,8 +110,8 @@ impl Client {
         self.conductor.wake_at().map(in_milliseconds)
     }
 
-    /// Makes a query ahead, if one is lacking: when there is nothing else to do. Returns in how many
-    /// milliseconds to call this again; nothing: after the next [`run`](Self::run).
+    /// Makes a query ahead, if one is lacking: when there is nothing else to do. Returns in how
+    /// many milliseconds to call this again; nothing: after the next [`run`](Self::run).
     #[wasm_bindgen(js_name = makeAhead)]
     pub fn make_ahead(&self) -> Option<f64> {
         self.shelf.work().map(in_milliseconds)
