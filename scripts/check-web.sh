@@ -3,6 +3,7 @@
 # npm. Tests in a browser need Chromium (on Debian: chromium-headless-shell).
 #   check-web.sh          builds and tests
 #   check-web.sh --build  builds only
+#   check-web.sh --debug  builds one program for both sizes, sooner, and tests that
 #   check-web.sh --sizes  prints how large the programs are: with all schemes, and with few
 # PRIVET_PROGRAMS says where the command is that serves; without it, one is built.
 set -euo pipefail
@@ -61,23 +62,37 @@ check() {
     fi
 }
 
-build all all-schemes
-check all 362500
-build few ""
-check few 293000
-if [ "${1:-}" = --sizes ]; then exit; fi
-# One glue serves both.
-cmp "$target/web/all/privet.js" "$target/web/few/privet.js"
+# A program in which tests plant mistakes. It is nobody's to ship: it builds only with assertions.
+plantable() {
+    compile planted dev all-schemes,planted-leaks
+}
+
+if [ "${1:-}" = --debug ]; then
+    plantable
+    all=planted few=planted
+else
+    all=all few=few
+    build all all-schemes
+    check all 362500
+    build few ""
+    check few 293000
+    if [ "${1:-}" = --sizes ]; then exit; fi
+    # One glue serves both, and it has no mistakes to plant.
+    cmp "$target/web/all/privet.js" "$target/web/few/privet.js"
+    if grep -q plant "$target/web/all/privet.js"; then
+        echo "The program that is shipped has mistakes to plant." >&2
+        exit 1
+    fi
+fi
 
 rm -rf "$wasm" "$package/dist"
-cp -r "$target/web/all" "$wasm"
-cp "$target/web/few/privet_bg.wasm" "$wasm/privet_few.wasm"
+cp -r "$target/web/$all" "$wasm"
+cp "$target/web/$few/privet_bg.wasm" "$wasm/privet_few.wasm"
 (cd "$package" && npm run --silent build)
 if [ "${1:-}" = --build ]; then exit; fi
 
-# The same package with a program in which tests plant mistakes. It is nobody's to ship: it builds
-# only without optimisation.
-compile planted dev all-schemes,planted-leaks
+# The same package, but for the program.
+[ "${1:-}" = --debug ] || plantable
 rm -rf "$target/web/planted-package"
 cp -r "$package/dist" "$target/web/planted-package"
 cp "$target/web/planted/"* "$target/web/planted-package/wasm/"

@@ -60,8 +60,3 @@ test("a bundle for a browser has nothing of Node in it", async () => {
         undefined,
     );
 });
-
-test("the program that is shipped has no mistakes to plant", () => {
-    const glue = readFileSync(path.join(here, "../dist/wasm/privet.js"), "utf8");
-    assert.ok(glue.includes("placeOfPanic") && !glue.includes("plant"));
-});
