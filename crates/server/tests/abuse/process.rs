@@ -16,8 +16,9 @@ const FOLDER: &str = "PRIVET_ABUSE_FOLDER";
 /// The word before the addresses that the server tells.
 const SERVING: &str = "serving";
 
-/// How long the server may take until it holds again what it held before an attack.
-const RECOVERY: Duration = Duration::from_secs(30);
+/// How long the server may take until it holds again what it held before an attack. What an
+/// attacker sent before it closed is still read, and slowly: some megabytes at 64 KiB a second.
+const RECOVERY: Duration = Duration::from_secs(120);
 
 /// How a server is to run, and what it is to serve.
 pub(crate) type Prepare = fn(&Path) -> (ServerConfig, Vec<ServedTable>);
