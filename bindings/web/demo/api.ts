@@ -38,10 +38,16 @@ export interface Cost {
     readonly client_recover_us: number;
 }
 
+/** What follows # in the address that the program printed. Browsers send that to nobody. */
+const token = location.hash.slice(1);
+
+// Another token in the address does not by itself load the page again.
+addEventListener("hashchange", () => location.reload());
+
 async function asked(path: string): Promise<Response> {
-    const response = await fetch(path);
+    const response = await fetch(path, { headers: { "x-privet-token": token } });
     if (!response.ok) {
-        throw new Error(`the program says ${response.status} to ${path.split("?")[0]}`);
+        throw new Error(`the program says: ${(await response.text()).trim()}`);
     }
     return response;
 }

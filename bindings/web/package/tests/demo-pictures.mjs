@@ -23,7 +23,7 @@ for (const width of [390, 1280]) {
             });
         await page.goto(program.url);
         await idle(page);
-        const { examples } = await (await fetch(`${program.url}api/stage`)).json();
+        const { examples } = await (await program.ask("/api/stage")).json();
         for (const key of [examples[1], examples[0], examples[0]]) {
             await page.fill("#key", key);
             await page.click("#look");

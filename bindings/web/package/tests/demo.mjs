@@ -5,7 +5,10 @@ import path from "node:path";
 
 const PRIVET = path.resolve(process.env.PRIVET ?? "../../../target/debug/privet");
 
-/** Starts it. Returns its address, or why there is none; and how to end it. */
+/**
+ * Starts it. Returns its address and how to ask it as its page does, or why there is none; and how
+ * to end it.
+ */
 export async function demo(...args) {
     const program = spawn(PRIVET, ["demo", "--web", "--listen", "127.0.0.1:0", ...args], {
         stdio: ["ignore", "pipe", "pipe"],
@@ -20,10 +23,12 @@ export async function demo(...args) {
     let said = "";
     for await (const piece of program.stdout) {
         said += piece;
-        const url = /the page is at (\S+)/.exec(said)?.[1];
+        const url = /the page is at (\S+)\n/.exec(said)?.[1];
         if (url) {
             program.stdout.resume();
-            return { url, end };
+            const headers = { "x-privet-token": new URL(url).hash.slice(1) };
+            const ask = (path) => fetch(new URL(path, url), { headers });
+            return { url, ask, end };
         }
     }
     await ended;

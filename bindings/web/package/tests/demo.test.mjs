@@ -26,7 +26,7 @@ let browser, stage;
 before(async () => {
     if (!skip) {
         assert.ok(program.url, program.complaint);
-        stage = await (await fetch(`${program.url}api/stage`)).json();
+        stage = await (await program.ask("/api/stage")).json();
         browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
     }
 });
@@ -58,7 +58,7 @@ async function look(page, key) {
 
 /** All that servers saw, as the program tells it. */
 async function seen() {
-    const body = Buffer.from(await (await fetch(`${program.url}api/seen?after=0`)).arrayBuffer());
+    const body = Buffer.from(await (await program.ask("/api/seen?after=0")).arrayBuffer());
     const end = body.indexOf(10);
     return { sights: JSON.parse(body.subarray(0, end).toString()), body };
 }
@@ -206,6 +206,19 @@ test("the keyboard completes a name and looks it up", { skip }, async () => {
     await page.close();
 });
 
+test("without the address that was printed, nothing is told", { skip }, async () => {
+    const page = await browser.newPage();
+    const bare = new URL("/", program.url);
+    await page.goto(String(bare));
+    await page.waitForSelector("#result .wrong");
+    assert.match(await text(page, "result"), /open the whole address that the program printed/);
+    assert.equal((await fetch(new URL("/api/seen?after=0", bare))).status, 403);
+    // The whole address in the same tab.
+    await page.goto(program.url);
+    await idle(page);
+    await page.close();
+});
+
 test("another page reads nothing of it", { skip }, async () => {
     const elsewhere = http.createServer((_, response) => {
         response.writeHead(200, { "content-type": "text/html" });
@@ -215,8 +228,8 @@ test("another page reads nothing of it", { skip }, async () => {
     const page = await browser.newPage();
     await page.goto(`http://127.0.0.1:${elsewhere.address().port}`);
     const read = await page.evaluate(
-        (url) => fetch(`${url}api/seen?after=0`).then((it) => it.text(), () => "nothing"),
-        program.url,
+        (url) => fetch(url).then((it) => it.text(), () => "nothing"),
+        String(new URL("/api/seen?after=0", program.url)),
     );
     assert.equal(read, "nothing");
     // A name that leads to this machine is another one than the page's.

@@ -15,7 +15,7 @@ mod stage;
 use super::ENTRIES;
 use crate::arguments::Demo;
 use crate::display::{self, Page};
-use privet_core::{Error, Result};
+use privet_core::{Error, Result, SecretRng};
 use privet_measure::machine::Machine;
 use privet_measure::plan::{ClientKind, PlanOptions, Subject, Use, compare};
 use privet_server::WebOrigin;
@@ -90,14 +90,23 @@ async fn serve(arguments: &Demo, rows: Rows, table: &Path) -> Result<()> {
     };
     let mut page = Page::default();
     page.line(format!("{} {}", display::count(rows.keys().len() as u64), rows.what));
-    page.line(format!("the page is at http://{host}/"));
+    let token = token()?;
+    page.line(format!("the page is at http://{host}/#{token}"));
+    page.line("whoever has this address can read there what you look up");
     page.announce();
     let shown = (&stage.playing[..], seen);
-    let service = Service::new(host, page::FILES, rows, shown, Arc::new(ask));
+    let service = Service::new((host, token), page::FILES, rows, shown, Arc::new(ask));
     tokio::select! {
         () = Arc::new(service).serve(listener) => Ok(()),
         ended = last.wait() => ended,
     }
+}
+
+/// What nobody guesses: 128 bits, as hexadecimal digits.
+fn token() -> Result<String> {
+    let mut bits = [0; 16];
+    SecretRng::from_os()?.fill(&mut bits);
+    Ok(format!("{:032x}", u128::from_le_bytes(bits)))
 }
 
 /// What each scheme costs for the table on this machine, for clients in a browser.
@@ -110,4 +119,19 @@ fn costs_of(subject: &Subject) -> Result<String> {
     let report = compare(subject, machine, &options)?;
     serde_json::to_string(&report)
         .map_err(|error| Error::internal(format!("the costs cannot be written: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_run_has_a_token_of_its_own() {
+        let (one, other) = (token().unwrap(), token().unwrap());
+        assert_ne!(one, other);
+        for token in [one, other] {
+            assert_eq!(token.len(), 32);
+            assert!(token.bytes().all(|digit| digit.is_ascii_hexdigit()), "{token}");
+        }
+    }
 }

@@ -3,6 +3,10 @@
 //! What the servers saw is for the page alone. A page of another origin can send requests here, and
 //! with a name that it points at this machine it could even read the answers. So whatever was not
 //! addressed to this origin is refused, and so is what another page sends.
+//!
+//! Other users of this machine can send requests as well. So all but the page's files is for those
+//! who have the token: the program prints it as the fragment of the page's address. Browsers send a
+//! fragment to nobody; the page sends it in a header.
 
 use super::page::File;
 use super::rows::Rows;
@@ -19,10 +23,14 @@ use privet_core::Result;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
+use subtle::ConstantTimeEq as _;
 use tokio::net::TcpListener;
 
 /// A connection without a request for this long is closed.
 const IDLE_LIMIT: Duration = Duration::from_secs(60);
+
+/// The header in which the page sends the token.
+const TOKEN: &str = "x-privet-token";
 
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
@@ -42,6 +50,7 @@ pub(super) enum Question<'a> {
 pub(super) struct Service {
     /// `HOST:PORT` of the page.
     host: String,
+    token: String,
     files: &'static [File],
     policy: HeaderValue,
     stage: String,
@@ -52,7 +61,7 @@ pub(super) struct Service {
 
 impl Service {
     pub(super) fn new(
-        host: String,
+        (host, token): (String, String),
         files: &'static [File],
         rows: Rows,
         (playing, seen): (&[Playing], Arc<Seen>),
@@ -75,7 +84,7 @@ impl Service {
         );
         let policy = HeaderValue::try_from(policy)
             .unwrap_or_else(|_| HeaderValue::from_static("default-src 'none'"));
-        Self { host, files, policy, stage: stage.to_string(), rows, seen, ask }
+        Self { host, token, files, policy, stage: stage.to_string(), rows, seen, ask }
     }
 
     /// Answers until the runtime ends.
@@ -138,9 +147,17 @@ impl Service {
         let is_strange = named(header::ORIGIN).is_some_and(|from| from != origin.as_bytes());
         let site = named(HeaderName::from_static("sec-fetch-site"));
         let is_elsewhere = site.is_some_and(|site| ![&b"same-origin"[..], b"none"].contains(&site));
-        let is_page = request.uri().path() == "/";
+        let path = request.uri().path();
+        let is_page = path == "/";
         if is_strange || (is_elsewhere && !is_page) {
             return Some(said(StatusCode::FORBIDDEN, "this is for the page of this place alone\n"));
+        }
+        let is_file = self.files.iter().any(|file| file.path == path);
+        let token = named(HeaderName::from_static(TOKEN)).unwrap_or_default();
+        if !is_file && !bool::from(self.token.as_bytes().ct_eq(token)) {
+            let words = "open the whole address that the program printed: what follows its # lets \
+                         you read what was seen\n";
+            return Some(said(StatusCode::FORBIDDEN, words));
         }
         (request.method() != Method::GET)
             .then(|| said(StatusCode::METHOD_NOT_ALLOWED, "only GET is answered here\n"))
@@ -216,6 +233,8 @@ mod tests {
     use http_body_util::BodyExt as _;
 
     const HOST: &str = "127.0.0.1:7780";
+    const SECRET: &str = "00112233445566778899aabbccddeeff";
+    const WITH_TOKEN: (&str, &str) = (TOKEN, SECRET);
 
     fn service() -> Service {
         const FILES: &[File] = &[File { path: "/", kind: "text/html", bytes: b"page" }];
@@ -224,7 +243,8 @@ mod tests {
             Question::Costs => Ok("[]".to_owned()),
         });
         let seen = Arc::new(Seen::new());
-        Service::new(HOST.to_owned(), FILES, Rows::people(50), (&[], seen), ask)
+        let address = (HOST.to_owned(), SECRET.to_owned());
+        Service::new(address, FILES, Rows::people(50), (&[], seen), ask)
     }
 
     fn asked(service: &Service, path: &str, headers: &[(&str, &str)]) -> (u16, String) {
@@ -251,14 +271,16 @@ mod tests {
     }
 
     fn page(service: &Service, path: &str) -> (u16, String) {
-        asked(service, path, &[("host", HOST), ("sec-fetch-site", "same-origin")])
+        asked(service, path, &[("host", HOST), ("sec-fetch-site", "same-origin"), WITH_TOKEN])
     }
 
     #[test]
     fn only_the_page_of_this_place_is_answered() {
         let service = service();
         for path in ["/", "/api/seen", "/api/keys", "/plain?key=x"] {
-            let status = |headers: &[(&str, &str)]| asked(&service, path, headers).0;
+            let status = |headers: &[(&str, &str)]| {
+                asked(&service, path, &[headers, &[WITH_TOKEN]].concat()).0
+            };
             assert_eq!(status(&[("host", HOST)]), 200);
             assert_eq!(status(&[("host", HOST), ("sec-fetch-site", "none")]), 200);
             assert_eq!(status(&[]), 421, "{path}");
@@ -273,6 +295,23 @@ mod tests {
         }
         let post = Request::post("/").header("host", HOST).body(()).unwrap();
         assert_eq!(service.respond(&post).status(), 405);
+    }
+
+    #[test]
+    fn what_was_seen_is_for_those_who_have_the_token() {
+        let service = service();
+        let paths = ["/api/seen", "/api/keys", "/api/stage", "/api/busy?cast=one", "/api/costs"];
+        for path in paths.into_iter().chain(["/plain?key=x", "/nowhere"]) {
+            let (status, words) = asked(&service, path, &[("host", HOST)]);
+            assert_eq!(status, 403, "{path}");
+            assert!(words.starts_with("open the whole address that the program printed"));
+            for wrong in ["", "0", &SECRET[1..], &SECRET.to_uppercase(), &SECRET.repeat(2)] {
+                let headers = [("host", HOST), (TOKEN, wrong)];
+                assert_eq!(asked(&service, path, &headers).0, 403, "{path} {wrong}");
+            }
+        }
+        assert_eq!(asked(&service, "/", &[("host", HOST)]).0, 200);
+        assert_eq!(page(&service, "/api/seen").1, "[]\n");
     }
 
     #[test]
