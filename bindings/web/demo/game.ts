@@ -17,13 +17,20 @@ class Match {
     readonly remembered = new Set<string>();
 }
 
+/** Without a leak, and with it. */
+interface Matches {
+    readonly honest: Match;
+    readonly leaky: Match;
+}
+
 export class Game {
     readonly #lookups: Lookups;
     readonly #sides = [the<HTMLInputElement>("heads"), the<HTMLInputElement>("tails")] as const;
     readonly #leak = the<HTMLInputElement>("leak");
     readonly #play = the<HTMLButtonElement>("play");
-    #matches = { private: new Match(), leaky: new Match() };
-    #isPlaying = false;
+    #matches: Matches = { honest: new Match(), leaky: new Match() };
+    /** The rounds under way. */
+    #run: symbol | undefined;
 
     constructor(names: readonly string[], lookups: Lookups) {
         this.#lookups = lookups;
@@ -32,9 +39,14 @@ export class Game {
             // Another name is another game.
             field.addEventListener("change", () => this.#clear());
         });
+        for (const radio of document.querySelectorAll("input[name=mode]")) {
+            // Another scheme, too.
+            radio.addEventListener("change", () => this.#clear());
+        }
         this.#play.addEventListener("click", () => {
-            this.#isPlaying = !this.#isPlaying;
-            if (this.#isPlaying) {
+            if (this.#run) {
+                this.#stop();
+            } else {
                 void this.#rounds();
             }
         });
@@ -44,17 +56,23 @@ export class Game {
     }
 
     #clear(): void {
-        this.#isPlaying = false;
-        this.#matches = { private: new Match(), leaky: new Match() };
+        this.#stop();
+        this.#matches = { honest: new Match(), leaky: new Match() };
         this.#draw();
+    }
+
+    #stop(): void {
+        this.#run = undefined;
+        this.#play.textContent = `Play ${ROUNDS} rounds`;
     }
 
     async #rounds(): Promise<void> {
         this.#play.textContent = "Stop";
+        const run = (this.#run = Symbol());
         const matches = this.#matches;
         try {
-            for (let round = 0; round < ROUNDS && this.#isPlaying; round += 1) {
-                await this.#round(this.#leak.checked ? matches.leaky : matches.private);
+            for (let round = 0; round < ROUNDS && this.#run === run; round += 1) {
+                await this.#round(matches, this.#leak.checked);
                 if (this.#matches === matches) {
                     this.#draw();
                 }
@@ -62,17 +80,17 @@ export class Game {
         } catch (error) {
             the("score").replaceChildren(make("span", { class: "wrong" }, String(error)));
         }
-        this.#isPlaying = false;
-        this.#play.textContent = `Play ${ROUNDS} rounds`;
+        if (this.#run === run) {
+            this.#stop();
+        }
     }
 
-    async #round(match: Match): Promise<void> {
+    async #round(matches: Matches, isLeaky: boolean): Promise<void> {
+        const match = isLeaky ? matches.leaky : matches.honest;
         const coin = (crypto.getRandomValues(new Uint8Array(1))[0]! & 1) as 0 | 1;
         const key = this.#sides[coin].value.trim();
-        const isLeaky = match === this.#matches.leaky;
         const isKnown = isLeaky && match.remembered.has(key);
-        const cast = mode() === PLAIN ? "one" : mode();
-        const all = isKnown ? [] : (await this.#lookups.look(cast, key)).sights;
+        const all = isKnown ? [] : (await this.#lookups.look(mode(), key)).sights;
         // Whoever watches two servers has what no operator may have.
         const sights = all.filter(({ server }) => server === 0);
         if (isLeaky && coin === 0) {
@@ -83,16 +101,23 @@ export class Game {
     }
 
     #draw(): void {
-        const series = Object.entries(this.#matches).map(([name, { right }]) => ({ name, right }));
+        const { honest, leaky } = this.#matches;
+        const series = [
+            { kind: "honest", name: "without a leak", right: honest.right },
+            { kind: "leaky", name: "with the leak", right: leaky.right },
+        ];
         const longest = Math.max(...series.map(({ right }) => right.length), 1);
         const rounds = Math.ceil(longest / ROUNDS) * ROUNDS;
         the("plot").replaceChildren(accuracy(series, rounds));
-        const words = series.map(({ name, right }) => {
+        const words = series.map(({ kind, name, right }) => {
             const percent = right.length ? Math.round((right.at(-1)! / right.length) * 100) : 0;
             const what = right.length ? `${percent} %` : "–";
-            const of = name === "private" ? "right without a leak" : "right with the leak";
-            return make("span", { class: name }, make("b", {}, what), ` ${of}`);
+            return make("span", { class: kind }, make("b", {}, what), ` right ${name}`);
         });
         the("score").replaceChildren(...words);
+        const cast = mode();
+        const queries = cast === PLAIN ? "ordinary requests" : this.#lookups.scheme(cast);
+        const of = cast === "two" ? ", one server of two" : "";
+        the("watched").textContent = `watches ${queries}${of}`;
     }
 }

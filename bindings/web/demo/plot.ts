@@ -56,6 +56,7 @@ export function bars(bytes: Uint8Array, name: string): SVGElement {
 
 /** Guesses, and how many of them were right after each. */
 export interface Series {
+    readonly kind: string;
     readonly name: string;
     readonly right: number[];
 }
@@ -92,15 +93,15 @@ export function accuracy(series: readonly Series[], rounds: number): SVGElement 
             round ? `${round} rounds` : "0",
         ),
     );
-    const curves = series.flatMap(({ name, right }) => {
+    const curves = series.flatMap(({ kind, right }) => {
         if (!right.length) {
             return [];
         }
         const points = right.map((count, round) => point(round + 1, count / (round + 1)));
         const [endX, endY] = points.at(-1)!.split(",") as [string, string];
         return [
-            draw("polyline", { class: `curve ${name}`, points: points.join(" ") }),
-            draw("circle", { class: `end ${name}`, cx: endX, cy: endY, r: 3.5 }),
+            draw("polyline", { class: `curve ${kind}`, points: points.join(" ") }),
+            draw("circle", { class: `end ${kind}`, cx: endX, cy: endY, r: 3.5 }),
         ];
     });
     const words = series.map(({ name, right }) => {

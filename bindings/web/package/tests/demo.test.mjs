@@ -107,7 +107,7 @@ test("a plain lookup shows the server what was asked", { skip }, async () => {
     await page.close();
 });
 
-test("the game is won by half, and by all if a leak is planted", { skip }, async () => {
+test("the game is won by half, by a leak or a plain request nearly always", { skip }, async () => {
     const page = await opened();
     await page.check("input[value=two]", { force: true });
     await idle(page);
@@ -122,14 +122,23 @@ test("the game is won by half, and by all if a leak is planted", { skip }, async
         const [, percent, rounds] = new RegExp(`${name}: right in (\\d+) % of (\\d+)`).exec(words);
         return [Number(percent), Number(rounds)];
     };
-    await share("private");
-    const [honest, rounds] = await share("private");
+    assert.equal(await text(page, "watched"), "watches dpf, one server of two");
+    await share("without a leak");
+    const [honest, rounds] = await share("without a leak");
     assert.equal(rounds, 200);
     // Of 200 coins, six standard deviations are 42: beyond, one in five hundred million is.
     assert.ok(Math.abs(honest - 50) <= 21.5, `${honest} %`);
     await page.check("#leak");
-    const [leaky] = await share("leaky");
+    const [leaky] = await share("with the leak");
     assert.ok(leaky >= 80, `${leaky} %`);
+    // Another scheme is another game.
+    await page.uncheck("#leak");
+    await page.check("input[value=plain]", { force: true });
+    await idle(page);
+    assert.equal(await text(page, "watched"), "watches ordinary requests");
+    const [plain, plainly] = await share("without a leak");
+    assert.equal(plainly, 100);
+    assert.ok(plain >= 80, `${plain} %`);
     assert.deepEqual(page.complaints, []);
     await page.close();
 });
