@@ -23,7 +23,6 @@ export class Lookups {
     readonly #casts: ReadonlyMap<string, api.Cast>;
     readonly #clients = new Map<string, Promise<Client>>();
     readonly #all: Omit<Lookup, "sights">[] = [];
-    #turn: Promise<unknown> = Promise.resolve();
 
     constructor(casts: readonly api.Cast[]) {
         this.#casts = new Map(casts.map((cast) => [cast.name, cast]));
@@ -45,9 +44,12 @@ export class Lookups {
         (await client?.catch(() => undefined))?.close();
     }
 
-    /** Looks a key up. What the servers see meanwhile belongs to this lookup alone. */
+    /**
+     * Looks a key up, in turn with all pages like this in this browser. So what the servers see
+     * meanwhile belongs to this lookup alone, unless another browser looks up as well.
+     */
     look(cast: string, key: string): Promise<Lookup> {
-        const lookup = this.#turn.then(async () => {
+        return navigator.locks.request("lookup", async () => {
             await api.seen();
             const made = await (cast === PLAIN ? plainly(key) : this.#privately(cast, key));
             const sights = (await api.seen()).filter((sight) => sight.cast === cast);
@@ -55,8 +57,6 @@ export class Lookups {
             this.#all.push({ cast, key, ...made });
             return { cast, key, ...made, sights };
         });
-        this.#turn = lookup.catch(() => undefined);
-        return lookup;
     }
 
     async #privately(cast: string, key: string): Promise<Omit<Lookup, "cast" | "key" | "sights">> {

@@ -36,8 +36,8 @@ after(async () => {
 });
 
 /** The page, ready, with whatever its browser complained about. */
-async function opened(options = {}) {
-    const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, ...options });
+async function opened(options = {}, from = browser) {
+    const page = await from.newPage({ viewport: { width: 1280, height: 900 }, ...options });
     page.complaints = [];
     page.on("pageerror", (error) => page.complaints.push(String(error)));
     page.on("console", (said) => {
@@ -105,6 +105,18 @@ test("a plain lookup shows the server what was asked", { skip }, async () => {
     assert.ok((await seen()).body.toString().includes(encodeURIComponent(NOBODY)));
     assert.match(await text(page, "verdict"), /reads what you asked/);
     await page.close();
+});
+
+test("of two pages that look up at once, each shows its own", { skip }, async () => {
+    const context = await browser.newContext();
+    const pages = [await opened({}, context), await opened({}, context)];
+    for (let round = 0; round < 10; round += 1) {
+        await Promise.all(pages.map((page, place) => look(page, stage.examples[place])));
+        for (const page of pages) {
+            assert.equal(await page.locator("#sight figure").count(), 1);
+        }
+    }
+    await context.close();
 });
 
 test("the game is won by half, by a leak or a plain request nearly always", { skip }, async () => {
