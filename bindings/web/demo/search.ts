@@ -105,6 +105,8 @@ export class Search {
             this.#show(lookup);
         } catch (error) {
             the("result").replaceChildren(make("p", { class: "wrong" }, String(error)));
+            // Nothing of an earlier lookup stays beside it.
+            ["figures", "scheme", "verdict", "sight"].forEach((id) => the(id).replaceChildren());
         } finally {
             document.body.removeAttribute("aria-busy");
         }

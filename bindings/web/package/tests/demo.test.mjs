@@ -107,6 +107,19 @@ test("a plain lookup shows the server what was asked", { skip }, async () => {
     await page.close();
 });
 
+test("a lookup that fails leaves nothing of the one before", { skip }, async () => {
+    const page = await opened();
+    await page.check("input[value=plain]", { force: true });
+    await idle(page);
+    await page.route("**/plain?*", (route) => route.abort());
+    await look(page, NOBODY);
+    assert.match(await text(page, "result"), /Error/);
+    for (const id of ["figures", "verdict", "sight"]) {
+        assert.equal(await text(page, id), "", id);
+    }
+    await page.close();
+});
+
 test("of two pages that look up at once, each shows its own", { skip }, async () => {
     const context = await browser.newContext();
     const pages = [await opened({}, context), await opened({}, context)];
