@@ -13,7 +13,6 @@ export interface Stage {
     readonly what: string;
     readonly rows: number;
     readonly examples: string[];
-    readonly liedAbout: string;
     readonly casts: Cast[];
 }
 

@@ -24,10 +24,10 @@ export function mode(): string {
     return chosen?.value ?? "one";
 }
 
-/** What was found: a name and its fields. */
+/** What was found: a name and its fields, of which some are wrong. */
 export function card(
     { key, value }: Pick<Lookup, "key" | "value">,
-    wrong?: string,
+    wrong: readonly string[] = [],
 ): HTMLElement[] {
     if (!value) {
         return [make("h4", {}, key), make("p", {}, "The table does not have it.")];
@@ -36,7 +36,7 @@ export function card(
         const isLink = field === "homepage";
         return make(
             "div",
-            field === wrong ? { class: "wrong" } : isLink ? { class: "faint" } : {},
+            wrong.includes(field) ? { class: "wrong" } : isLink ? { class: "faint" } : {},
             make("dt", {}, field),
             make("dd", {}, String(text)),
         );

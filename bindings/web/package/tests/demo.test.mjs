@@ -174,6 +174,7 @@ test("a liar is believed by one scheme and refused by another", { skip }, async 
     await page.click("#lie");
     await page.waitForSelector("#lie:not([disabled])");
     assert.match(await text(page, "believed"), /phone666-6666666/);
+    assert.match(await text(page, "believed .wrong"), /^phone666-6666666$/);
     assert.match(await text(page, "caught"), /Refused.*IntegrityError/);
     await page.close();
 });

@@ -32,7 +32,7 @@ pub(super) struct Rows {
     /// Keys to begin with.
     pub(super) examples: Vec<String>,
     /// The column about which a liar lies.
-    pub(super) lied_about: &'static str,
+    lied_about: &'static str,
     values: BTreeMap<String, String>,
 }
 
@@ -89,7 +89,8 @@ impl Rows {
         build_table(&options, source.format(Format::JsonLines), table, &mut |_| Ok(())).map(drop)
     }
 
-    /// Changes in all records what is said in the column that is lied about.
+    /// Changes in all records what is said in the column that is lied about. Rows that clients hold
+    /// outside of the records stay true.
     ///
     /// # Errors
     /// If no record has that column.

@@ -71,7 +71,6 @@ impl Service {
             "what": rows.what,
             "rows": rows.keys().len(),
             "examples": rows.examples,
-            "liedAbout": rows.lied_about,
             "casts": playing,
         });
         let servers: Vec<&str> =
