@@ -22,6 +22,7 @@ use privet_server::WebOrigin;
 use rows::Rows;
 use service::{Question, Service};
 use stage::{Seen, Stage, unavailable};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use tokio::net::TcpListener;
@@ -69,7 +70,7 @@ pub(super) fn run(arguments: &Demo) -> Result<()> {
 async fn serve(arguments: &Demo, rows: Rows, table: &Path) -> Result<()> {
     let unheard = unavailable("the page's address is not free");
     let listener = TcpListener::bind(arguments.listen).await.map_err(&unheard)?;
-    let host = listener.local_addr().map_err(&unheard)?.to_string();
+    let host = host(listener.local_addr().map_err(&unheard)?);
     let origin: WebOrigin = format!("http://{host}").parse()?;
     let seen = Arc::new(Seen::new());
     let (stage, last) = {
@@ -102,6 +103,12 @@ async fn serve(arguments: &Demo, rows: Rows, table: &Path) -> Result<()> {
     }
 }
 
+/// What browsers send as the host of this address: they leave the usual port out.
+fn host(address: SocketAddr) -> String {
+    let host = address.to_string();
+    host.strip_suffix(":80").map(str::to_owned).unwrap_or(host)
+}
+
 /// What nobody guesses: 128 bits, as hexadecimal digits.
 fn token() -> Result<String> {
     let mut bits = [0; 16];
@@ -124,6 +131,18 @@ fn costs_of(subject: &Subject) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_usual_port_is_no_part_of_the_host() {
+        for (address, expected) in [
+            ("127.0.0.1:80", "127.0.0.1"),
+            ("[::1]:80", "[::1]"),
+            ("127.0.0.1:8080", "127.0.0.1:8080"),
+            ("[::80]:7780", "[::80]:7780"),
+        ] {
+            assert_eq!(host(address.parse().unwrap()), expected);
+        }
+    }
 
     #[test]
     fn each_run_has_a_token_of_its_own() {
