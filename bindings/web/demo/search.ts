@@ -136,15 +136,19 @@ export class Search {
             return "It computed on bytes it cannot read. Look up the same again.";
         }
         const pairs = lookup.sights.map((sight, place) => [sight, before.sights[place]] as const);
-        const share = pairs.reduce(
+        const sum = pairs.reduce(
             (sum, [now, then]) => sum + agreement(now.bytes, then?.bytes ?? now.bytes),
             0,
         );
+        const share = sum / pairs.length;
         const isSame = pairs.every(([now, then]) => now.length === then?.length);
-        const percent = ((share / pairs.length) * 100).toFixed(1);
+        const bits = 8 * pairs.reduce((sum, [now]) => sum + now.length, 0);
+        // Of so many coins, half are heads, give or take five standard deviations.
+        const chance = Math.abs(share - 0.5) <= 2.5 / Math.sqrt(bits) ? ", as by chance" : "";
+        const percent = (share * 100).toFixed(1);
         const name = before.key === lookup.key ? "Same name again" : "Another name";
         const length = isSame ? "same length" : "another length";
-        return `${name}: ${length}, ${percent}\u00a0% of bits agree. Coins: 50\u00a0%.`;
+        return `${name}: ${length}; ${percent}\u00a0% of bits agree${chance}.`;
     }
 
     #list(): void {
