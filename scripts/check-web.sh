@@ -13,6 +13,10 @@ target="$PWD/target"
 package="$PWD/bindings/web/package"
 wasm="$package/src/wasm"
 
+if ! node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' 2>/dev/null; then
+    echo "The package for the web needs Node 20 or later, with npm, from nodejs.org." >&2
+    exit 1
+fi
 npm ci --prefix "$package" --ignore-scripts --silent
 PATH="$package/node_modules/.bin:$PATH"
 
