@@ -40,6 +40,8 @@ before(async () => {
     origin = `http://127.0.0.1:${pages.address().port}`;
 });
 const running = new Set();
+// One signal ends all processes of a browser, for it is detached. So none comes from a terminal.
+process.prependListener("exit", () => running.forEach((browser) => browser.end()));
 after(() => {
     running.forEach((browser) => browser.kill());
     pages.close();
@@ -57,16 +59,19 @@ async function browse(profile) {
         { detached: true, stdio: ["ignore", "ignore", "pipe"] },
     );
     const ended = new Promise((over) => process.once("close", over));
-    const kill = async () => {
+    const end = () => {
         running.delete(browser);
         try {
             globalThis.process.kill(-process.pid, "SIGKILL");
         } catch {
             // It has ended.
         }
+    };
+    const kill = async () => {
+        end();
         await ended;
     };
-    const browser = { kill };
+    const browser = { end, kill };
     running.add(browser);
     let said = "";
     for await (const piece of process.stderr) {

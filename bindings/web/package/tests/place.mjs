@@ -38,12 +38,18 @@ export const RECOMMENDED = [
 export const folder = mkdtempSync(path.join(tmpdir(), "privet-web-"));
 const servers = new Map();
 
-after(() => {
+function clear() {
     for (const server of servers.values()) {
         server.kill("SIGKILL");
     }
-    rmSync(folder, { recursive: true, force: true });
-});
+    rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
+}
+after(clear);
+// Also when a signal ends this program, or it ends itself.
+process.once("exit", clear);
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
+    process.once(signal, () => process.exit(1));
+}
 
 /** Runs the command. Returns what it prints. */
 export function privet(...args) {
