@@ -44,8 +44,8 @@ leave() {
 trap 'leave 2>/dev/null' EXIT
 trap 'exit 1' INT TERM
 
-ip netns add "$NEAR"
-ip netns add "$FAR"
+ip netns add "$NEAR" && ip netns add "$FAR" && ip netns exec "$NEAR" true ||
+    refuse "here, root may make no namespaces of the network; in a container, it needs SYS_ADMIN"
 exec {said}< <(exec python3 bindings/web/package/measure/line.py "$NEAR" "$FAR" 20 20)
 line=$!
 read -r -u "$said" || refuse "the line cannot be made"
