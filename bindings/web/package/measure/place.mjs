@@ -179,8 +179,9 @@ https://page.localhost {
 }
 `;
 
-/** A file as sites send it: compressed once, as far as that goes. */
-export const compressed = (file) => brotliCompressSync(readFileSync(file));
+/** How many bytes of a file of the package the site sends. */
+export const received = (file) =>
+    statSync(path.join(FOLDER, "site/privet", `${path.relative(DIST, file)}.br`)).size;
 
 /** The programs in WebAssembly that the package has, the smallest first. */
 export const programs = () =>
@@ -204,7 +205,8 @@ export async function front() {
     for (const name of readdirSync(site, { recursive: true })) {
         if (/\.(html|js|wasm)$/.test(name)) {
             const file = path.join(site, name);
-            writeFileSync(`${file}.br`, compressed(file));
+            // Compressed as far as that goes.
+            writeFileSync(`${file}.br`, brotliCompressSync(readFileSync(file)));
         }
     }
     // For how fast the line is.

@@ -10,7 +10,7 @@ import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { APART, APART_FROM_TWO, PLACES, Table } from "./place.mjs";
-import { compressed, fail, front, launched, opened, programs, serving } from "./place.mjs";
+import { fail, front, launched, opened, programs, received, serving } from "./place.mjs";
 
 const ROWS = {
     cold,
@@ -145,7 +145,7 @@ async function looked(table, what, place, target, rest = REST) {
 
 function size() {
     for (const program of programs()) {
-        const kilobytes = (compressed(program).length / 1000).toFixed(0);
+        const kilobytes = (received(program) / 1000).toFixed(0);
         notes.push(`${path.basename(program)}: ${kilobytes} KB by brotli`);
     }
 }
