@@ -61,8 +61,8 @@ function* schemesIn(body: Uint8Array): Generator<string> {
     }
 }
 
-/** The schemes of a `Table`, and of its other versions. */
-function* schemesOf(table: Uint8Array): Generator<string> {
+/** The schemes of a `Table`, and of its other versions. Those have none of their own. */
+function* schemesOf(table: Uint8Array, isOther = false): Generator<string> {
     for (const [number, field] of fields(table)) {
         if (number === 8) {
             for (const [number, name] of fields(field)) {
@@ -71,7 +71,10 @@ function* schemesOf(table: Uint8Array): Generator<string> {
                 }
             }
         } else if (number === 10 || number === 11) {
-            yield* schemesOf(field);
+            if (isOther) {
+                throw new RangeError("another version has versions of its own");
+            }
+            yield* schemesOf(field, true);
         }
     }
 }

@@ -56,6 +56,23 @@ test("whenever it is not known to suffice, the whole program is taken", async ()
     assert.deepEqual(await chosen([], [described], missing), ["all", 1, 1]);
 });
 
+test("what a description names is looked for to a depth of two tables", async () => {
+    const field = (number, content) => [(number << 3) | 2, content.length, ...content];
+    const scheme = field(8, field(1, [...new TextEncoder().encode("dpf")]));
+    const described = (depth) =>
+        depth === 0 ? scheme : field(depth % 2 ? 10 : 11, described(depth - 1));
+    for (const [depth, expected] of [
+        [0, ["few", 1, 0]],
+        [1, ["few", 1, 0]],
+        [2, ["all", 1, 1]],
+        [9, ["all", 1, 1]],
+    ]) {
+        const message = field(3, described(depth));
+        const body = Uint8Array.of(0, 0, 0, 0, message.length, ...message);
+        assert.deepEqual(await chosen([], [body]), expected, `${depth}`);
+    }
+});
+
 const skip = existsSync(CHROMIUM) ? false : `there is no ${CHROMIUM}`;
 
 test("a page receives the small program alone, if that suffices", { skip }, async () => {
