@@ -33,9 +33,6 @@ export const openOpfs: OpenStorage = async (place, notice) => {
 };
 
 function files(folder: FileSystemDirectoryHandle): Storage {
-    const remove = (name: string): Promise<void> =>
-        // It may be gone, or another tab may be writing it.
-        folder.removeEntry(name).catch(unless(undefined, "NotFoundError", LOCKED));
     return {
         names: async () => {
             const names = [];
@@ -55,30 +52,24 @@ function files(folder: FileSystemDirectoryHandle): Storage {
         },
         create: async (name, bytes) => {
             const handle = (await folder.getFileHandle(name, { create: true })) as Handle;
-            const access = await handle.createSyncAccessHandle().catch(unless(undefined, LOCKED));
+            // Another tab may write it at this moment, or have removed it.
+            const access = await handle
+                .createSyncAccessHandle()
+                .catch(unless(undefined, "NotFoundError", LOCKED));
             if (!access) {
                 return false;
             }
-            let isThere = false;
             try {
                 const begin = new Uint8Array(WHOLE.length);
                 access.read(begin, { at: 0 });
-                const isFree = !isWhole(begin);
-                if (isFree) {
-                    access.truncate(0);
-                    write(access, bytes, WHOLE.length);
-                    write(access, WHOLE, 0);
-                }
-                isThere = true;
-                return isFree;
+                return !isWhole(begin) && writeWhole(access, bytes);
             } finally {
                 access.close();
-                if (!isThere) {
-                    await remove(name);
-                }
             }
         },
-        remove,
+        // It may be gone, or another tab may be writing it.
+        remove: (name) =>
+            folder.removeEntry(name).catch(unless(undefined, "NotFoundError", LOCKED)),
     };
 }
 
@@ -87,6 +78,20 @@ const LOCKED = "NoModificationAllowedError";
 
 function isWhole(bytes: Uint8Array): boolean {
     return bytes.length >= WHOLE.length && WHOLE.every((byte, place) => byte === bytes[place]);
+}
+
+function writeWhole(access: Access, bytes: Uint8Array): boolean {
+    try {
+        access.truncate(0);
+        write(access, bytes, WHOLE.length);
+        write(access, WHOLE, 0);
+        return true;
+    } catch (error) {
+        // Empty, it counts for nothing. It cannot be removed while it is open, and once it is
+        // closed, another tab may have written it.
+        access.truncate(0);
+        throw error;
+    }
 }
 
 function write(access: Access, bytes: Uint8Array, at: number): void {
