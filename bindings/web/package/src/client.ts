@@ -211,7 +211,7 @@ export class Client {
             (message) => isCurrent() && this.#receive(message),
             (why) => isCurrent() && this.#died(`the worker has ended (${why})`),
         );
-        const options = filled(this.#urls, this.#options);
+        const options = filled(this.#urls, this.#options, this.#table);
         const storage = this.#options.storage ?? worker.storage;
         worker.post({ kind: "open", storage, pins: this.#pins }, []);
         const early = this.#urls.map((url) => url.replace(/\/+$/, "") + DESCRIBE);
@@ -508,17 +508,20 @@ function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Pro
     });
 }
 
-function filled(urls: string[], options: ConnectOptions): Options {
-    const { table, root, publisher, digest, atLeastEpoch, timeout } = options;
+/** The options of a worker. One that replaces another goes on with that one's table and scheme. */
+function filled(urls: string[], options: ConnectOptions, chosen: Table | undefined): Options {
+    const table = chosen?.name ?? options.table;
+    const { root, publisher, digest, atLeastEpoch, timeout } = options;
     const given = { table, root, publisher, digest, atLeastEpoch, timeout };
     const named = Object.entries(given).filter(([, value]) => value !== undefined);
     return {
         ...Object.fromEntries(named),
         urls,
-        schemes: [...(options.schemes ?? [])],
+        schemes: chosen ? [chosen.scheme] : [...(options.schemes ?? [])],
         verified: options.verified ?? false,
         insecure: options.insecure ?? false,
-        acceptNewTable: options.acceptNewTable ?? false,
+        // Accepting counts once.
+        acceptNewTable: !chosen && (options.acceptNewTable ?? false),
         compareStreams: options.compareStreams ?? false,
         maxDownload: options.maxDownload ?? DEFAULT_MAX_DOWNLOAD,
         inFlight: options.inFlight ?? 8,

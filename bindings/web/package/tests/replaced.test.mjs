@@ -61,6 +61,20 @@ test("a new worker believes no other table than the one before it", async () => 
 test("servers that are away for a while end nothing", async () => {
     const url = await serve(table, "simplepir-packed");
     const server = await front(url);
+test("accepting a new table counts once, and the table stays the chosen one", async () => {
+    const server = await front(await serve(table, "simplepir-packed"));
+    const client = await connect(server.address, { worker, acceptNewTable: true });
+    await assert.rejects(client.get(END), { name: "SelectiveError" });
+    const second = build("second", rows, "--key", "name");
+    server.url = await serve([table, second], "simplepir-packed");
+    assert.equal((await client.get("person 7")).json().number, 7);
+    assert.equal(client.table.name, "people");
+    await assert.rejects(client.get(END), { name: "SelectiveError" });
+    const swapped = build("swapped", rows.slice(1), "--key", "name");
+    server.url = await serve({ file: `people=${swapped.file}` }, "simplepir-packed");
+    await assert.rejects(client.get("person 7"), { name: "IntegrityError" });
+});
+
     const client = await connect(server.address, { worker, timeout: 20_000 });
     await assert.rejects(client.get(END), { name: "InternalError" });
     server.url = "http://127.0.0.1:9";
