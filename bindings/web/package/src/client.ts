@@ -12,6 +12,7 @@ import { program, type Programs } from "./programs.js";
 import { Value } from "./values.js";
 import type { Options, Stats, Table } from "./types.js";
 
+    type Pinned,
 /** Text as the table's keys are written, the bytes of a key, or the number of a record from 0. */
 export type Key = string | Uint8Array | number;
 
@@ -177,7 +178,7 @@ export class Client {
     /** Workers that have ended since the last one that answered. */
     #deaths = 0;
     /** What was pinned, for the next worker. */
-    readonly #pins = new Map<string, Uint8Array<ArrayBuffer>>();
+    readonly #pins = new Map<string, Pinned>();
     #hasAskedToPersist = false;
     /** Why nothing can be asked any more. */
     #over: PrivetError | undefined;
@@ -396,7 +397,7 @@ export class Client {
                 return isOver ? this.#end(error) : this.#lose(error);
             }
             case "pinned":
-                this.#pins.set(message.name, message.file);
+                this.#pins.set(message.name, message.pinned);
                 return;
             case "found": {
                 const { values } = message;

@@ -1,5 +1,6 @@
 /** What outlives the worker: files of public parts and of pins. */
 
+import type { Pinned } from "./messages.js";
 import type { Client } from "./wasm/privet.js";
 
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -33,17 +34,17 @@ const PAUSE = 20;
 export class Kept {
     readonly #storage: Promise<Storage | undefined>;
     readonly #notice: (text: string) => void;
-    readonly #pinned: (name: string, file: Bytes) => void;
-    /** Pins of this client and of the worker before it, which count where no file has them. */
-    readonly #pins: Map<string, Bytes>;
+    readonly #pinned: (name: string, pinned: Pinned) => void;
+    /** Pins of this client and of the worker before it. */
+    readonly #pins: Map<string, Pinned>;
     readonly #told = new Set<string>();
     #work: Promise<void> = Promise.resolve();
 
     constructor(
         storage: Promise<Storage | undefined>,
-        pins: ReadonlyMap<string, Bytes>,
+        pins: ReadonlyMap<string, Pinned>,
         notice: (text: string) => void,
-        pinned: (name: string, file: Bytes) => void,
+        pinned: (name: string, pinned: Pinned) => void,
     ) {
         this.#storage = storage;
         // Whoever begins hears of it.
@@ -53,10 +54,21 @@ export class Kept {
         this.#pinned = pinned;
     }
 
-    /** All pins: files with their names. */
-    async pins(): Promise<Map<string, Bytes>> {
+    /**
+     * All pins: files with their names. Those in memory count where no file has them. They also
+     * come after the file if they could not be written to it.
+     */
+    async pins(): Promise<[string, Bytes][]> {
+        const files = await this.#files();
+        const isNewer = ([name, { isKept }]: [string, Pinned]): boolean =>
+            !isKept || !files.has(name);
+        const inMemory = [...this.#pins].filter(isNewer);
+        return [...files, ...inMemory.map(([name, { file }]): [string, Bytes] => [name, file])];
+    }
+
+    async #files(): Promise<Map<string, Bytes>> {
         const storage = await this.#storage;
-        const all = new Map(this.#pins);
+        const all = new Map<string, Bytes>();
         const names = (await storage?.names()) ?? [];
         for (const name of new Set(names.flatMap((name) => numbered(name)?.name ?? []))) {
             const { file } = await this.#latest(name);
@@ -110,46 +122,67 @@ export class Kept {
     async #replace(name: string, pins: (file?: Bytes) => Bytes): Promise<void> {
         const storage = await this.#storage;
         for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-            const found = await this.#latest(name).catch((error) => this.#say(error));
-            const next = pins(found?.file ?? this.#pins.get(name));
-            this.#pins.set(name, next);
-            this.#pinned(name, next);
+            const found = await this.#latest(name).catch((error) => this.#sayOfPins(error));
+            const file = pins(found?.file ?? this.#pins.get(name)?.file);
+            const note = (isKept: boolean): void => {
+                this.#pins.set(name, { file, isKept });
+                this.#pinned(name, { file, isKept });
+            };
+            note(false);
             if (!storage || !found) {
                 return;
             }
             try {
-                if (await storage.create(`${name}.${found.latest + 1}`, next)) {
-                    for (const number of found.numbers.filter((each) => each <= found.latest)) {
-                        await storage.remove(`${name}.${number}`);
+                const own = `${name}.${found.latest + 1}`;
+                if (await storage.create(own, file)) {
+                    const { latest } = await this.#latest(name);
+                    if (latest === found.latest + 1) {
+                        note(true);
+                        // The oldest first: whoever reads at this moment finds none that is older.
+                        const older = found.numbers.filter((each) => each <= found.latest);
+                        for (const number of older.reverse()) {
+                            await storage.remove(`${name}.${number}`);
+                        }
+                        return;
                     }
-                    return;
+                    // Others have removed a file of this number, after they made later ones.
+                    await storage.remove(own);
                 }
             } catch (error) {
-                return this.#say(error);
+                return this.#sayOfPins(error);
             }
             await pause();
         }
-        this.#say("others keep changing the pins");
+        this.#sayOfPins("others keep changing the pins");
     }
 
     /** The file of this name with the highest number, which counts, and all numbers. */
-    async #latest(name: string): Promise<{ numbers: number[]; latest: number; file?: Bytes }> {
+    async #latest(name: string): Promise<Latest> {
         const storage = await this.#storage;
-        for (let attempt = 1; ; attempt += 1) {
-            const numbers = ((await storage?.names()) ?? [])
+        const list = async (): Promise<number[]> =>
+            ((await storage?.names()) ?? [])
                 .map(numbered)
                 .flatMap((each) => (each?.name === name ? each.number : []))
                 .sort((one, other) => other - one);
+        for (let attempt = 1; ; attempt += 1) {
+            const numbers = await list();
             try {
-                for (const latest of numbers) {
-                    const file = await storage?.read(`${name}.${latest}`);
+                let latest = 0;
+                let file: Bytes | undefined;
+                for (const number of numbers) {
+                    file = await storage?.read(`${name}.${number}`);
                     if (file) {
-                        return { numbers, latest, file };
+                        latest = number;
+                        break;
                     }
                 }
-                if (numbers.length === 0 || attempt === ATTEMPTS) {
-                    // Whoever wrote the first one ended within.
-                    return { numbers, latest: 0 };
+                // If the highest is gone, a higher one is there. If it stays, it is not whole.
+                if (latest !== numbers[0] && (await list())[0] !== numbers[0]) {
+                    throw new Error("others keep changing the pins");
+                }
+                // None is whole if writing the first one was broken off.
+                if (file || numbers.length === 0 || attempt === ATTEMPTS) {
+                    return { numbers, latest, file };
                 }
             } catch (error) {
                 if (attempt === ATTEMPTS) {
@@ -165,16 +198,29 @@ export class Kept {
         this.#work = this.#work
             .then(() => this.#storage)
             .then((storage) => storage && job(storage))
-            .catch((error) => this.#say(error));
+            .catch((error) =>
+                this.#say("what was received stays in memory, because it cannot be kept", error),
+            );
     }
 
-    #say(error: unknown): undefined {
-        const why = String(error);
-        if (!this.#told.has(why)) {
-            this.#told.add(why);
-            this.#notice(`what was received stays in memory, because it cannot be kept: ${why}`);
+    #sayOfPins(error: unknown): undefined {
+        this.#say("pins cannot be kept, so the next visit believes the servers anew", error);
+    }
+
+    #say(what: string, error: unknown): void {
+        const text = `${what}: ${String(error)}`;
+        if (!this.#told.has(text)) {
+            this.#told.add(text);
+            this.#notice(text);
         }
     }
+}
+
+/** The file that counts, its number, and the numbers of all files of the name, highest first. */
+interface Latest {
+    readonly numbers: number[];
+    readonly latest: number;
+    readonly file: Bytes | undefined;
 }
 
 /** The parts of the name of a file of pins. */

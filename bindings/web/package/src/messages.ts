@@ -8,9 +8,15 @@ export type Target =
     | { readonly key: Uint8Array<ArrayBuffer>; readonly isWritten: boolean }
     | { readonly record: number };
 
+/** A file of pins, and whether the storage has it: if not, the storage may have an older one. */
+export interface Pinned {
+    readonly file: Uint8Array<ArrayBuffer>;
+    readonly isKept: boolean;
+}
+
 export type ToWorker =
     /** Where files are kept, and what was pinned before: see `kept.ts`. Comes first. */
-    | { kind: "open"; storage: string; pins: Map<string, Uint8Array<ArrayBuffer>> }
+    | { kind: "open"; storage: string; pins: Map<string, Pinned> }
     /** Begin. A description that was asked for early comes for each of the URLs. */
     | { kind: "connect"; module: WebAssembly.Module; options: Options; early: string[] }
     /** A description, or none. */
@@ -27,7 +33,7 @@ export type FromWorker =
     | { kind: "progress"; what: string; done: number; total: number }
     | { kind: "notice"; text: string }
     /** What is pinned from now on, in the file of this name. */
-    | { kind: "pinned"; name: string; file: Uint8Array<ArrayBuffer> }
+    | { kind: "pinned"; name: string; pinned: Pinned }
     | { kind: "stats"; call: number; stats: Stats }
     /** The program in WebAssembly has ended for good. */
     | { kind: "died"; place: string };

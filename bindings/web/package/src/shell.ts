@@ -45,7 +45,7 @@ class Worker implements Shell {
                     this.#openStorage(message.storage, (text) => this.notice(text)),
                     message.pins,
                     (text) => this.notice(text),
-                    (name, file) => this.#say({ kind: "pinned", name, file }),
+                    (name, pinned) => this.#say({ kind: "pinned", name, pinned }),
                 );
                 return;
             case "connect":
@@ -75,14 +75,15 @@ class Worker implements Shell {
 
     async #begin(options: Options): Promise<void> {
         const kept = this.#kept;
-        let pins: Map<string, Body> | undefined;
+        let pins: [string, Body][] | undefined;
         try {
             pins = await kept?.pins();
         } catch (error) {
             const message = `what was kept cannot be read: ${String(error)}`;
             return this.#say({ kind: "failed", failure: { blame: "unavailable", message } });
         }
-        const client = new Client(options, [...(pins?.keys() ?? [])], [...(pins?.values() ?? [])]);
+        const [names, files] = [pins?.map(([name]) => name), pins?.map(([, file]) => file)];
+        const client = new Client(options, names ?? [], files ?? []);
         await kept?.give(client);
         this.#client = client;
         this.#alive(() => this.#run());

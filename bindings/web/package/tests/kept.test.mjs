@@ -169,6 +169,69 @@ test("clients of one folder keep what all of them pin", async () => {
     }
 });
 
+/** Makes pins of a file: its own number is added, once. */
+const adding =
+    (own) =>
+    (file = new Uint8Array()) =>
+        file.includes(own) ? file : Uint8Array.of(...file, own);
+
+/** A storage in memory, and who keeps files in it. Something may come before a file is made. */
+function inMemory() {
+    const files = new Map();
+    const storage = (before = () => undefined) => ({
+        names: async () => [...files.keys()],
+        read: async (name) => files.get(name),
+        create: async (name, bytes) => {
+            await before();
+            return !files.has(name) && Boolean(files.set(name, bytes));
+        },
+        remove: async (name) => void files.delete(name),
+    });
+    const told = [];
+    const keeper = (before, pins = new Map()) =>
+        new Kept(
+            Promise.resolve(storage(before)),
+            pins,
+            (text) => told.push(text),
+            () => undefined,
+        );
+    return { files, told, keeper };
+}
+
+const PINS = `${"0".repeat(32)}.pins`;
+
+test("a file of pins whose number others have used before counts for nothing", async () => {
+    const { files, told, keeper } = inMemory();
+    await keeper().pin(PINS, adding(1));
+    let others = [2, 3, 4];
+    const late = keeper(async () => {
+        for (const other of others.splice(0)) {
+            await keeper().pin(PINS, adding(other));
+        }
+    });
+    await late.pin(PINS, adding(5));
+    assert.deepEqual([...files.keys()], [`${PINS}.5`]);
+    assert.deepEqual([...files.get(`${PINS}.5`)].sort(), [1, 2, 3, 4, 5]);
+    assert.deepEqual(told, []);
+});
+
+test("pins that could not be written count beside an older file", async () => {
+    const { files, told, keeper } = inMemory();
+    files.set(`${PINS}.1`, Uint8Array.of(1));
+    const [old, file] = [Uint8Array.of(1), Uint8Array.of(2)];
+    const of = (isKept) => keeper(undefined, new Map([[PINS, { file, isKept }]])).pins();
+    assert.deepEqual(await of(true), [[PINS, old]]);
+    assert.deepEqual(await of(false), [
+        [PINS, old],
+        [PINS, file],
+    ]);
+    files.clear();
+    assert.deepEqual(await of(true), [[PINS, file]]);
+    const full = keeper(() => Promise.reject(new Error("no room")));
+    await full.pin(PINS, adding(3));
+    assert.match(told.join(), /pins cannot be kept.*believes the servers anew.*no room/);
+});
+
 test("whoever replaces pins at the same time as others adds to theirs", async () => {
     const storage = place();
     const name = `${"0".repeat(32)}.pins`;
@@ -176,12 +239,12 @@ test("whoever replaces pins at the same time as others adds to theirs", async ()
         const told = [];
         const notice = (text) => told.push(text);
         const kept = new Kept(openFolder(storage), new Map(), notice, () => undefined);
-        const added = (file = new Uint8Array()) => Uint8Array.of(...file, own);
-        return kept.pin(name, added).then(() => assert.deepEqual(told, []));
+        return kept.pin(name, adding(own)).then(() => assert.deepEqual(told, []));
     });
     await Promise.all(keepers);
     const [file, ...others] = files(storage, /./);
-    assert.deepEqual([path.basename(file), others], [`${name}.8`, []]);
+    assert.match(path.basename(file), /\.pins\.([89]|\d\d)$/);
+    assert.deepEqual(others, []);
     assert.deepEqual([...readFileSync(file)].sort(), [0, 1, 2, 3, 4, 5, 6, 7]);
 });
 

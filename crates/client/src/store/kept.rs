@@ -128,9 +128,10 @@ fn decode(bytes: &[u8], server: &str, name: &str, accepting: bool) -> Result<Pin
 
 impl KeptState {
     /// A state with the pins in `files`, which have names, for a client of the servers `urls` and
-    /// of `table`, if one is named. Before it begins, the shell hands in the parts that it
-    /// [wants](Keeping::wants). `accepting` is for a user who has decided to believe whatever the
-    /// servers show.
+    /// of `table`, if one is named. Of two files of one name, the pins in the later one count, and
+    /// those of the earlier one that it does not have. Before it begins, the shell hands in the
+    /// parts that it [wants](Keeping::wants). `accepting` is for a user who has decided to believe
+    /// whatever the servers show.
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the pins of one of these servers are
@@ -165,7 +166,7 @@ impl KeptState {
             }
             memory.note_left(&file.server, &file.left);
             if let Some(server) = here {
-                server.known = file.pins;
+                server.known.extend(file.pins);
             }
         }
         let shared = Keeping(Arc::new(Mutex::new(shared)));

@@ -126,6 +126,29 @@ fn damaged_pins_are_refused_by_whoever_asks_that_server() {
     }
 }
 
+/// A file that is older than what the shell could not write to it.
+#[test]
+fn of_two_files_of_one_name_the_later_one_counts() {
+    let mut shell = Shell::default();
+    let (mut state, keeping) = shell.begin();
+    state.pin(URL, "t", &pin(1, 0)).unwrap();
+    state.pin(URL, "other", &pin(5, 0)).unwrap();
+    shell.carry_out(&keeping).unwrap();
+    let mut newer = Shell::default();
+    let (mut state, keeping) = newer.begin();
+    state.pin(URL, "t", &pin(2, 0)).unwrap();
+    newer.carry_out(&keeping).unwrap();
+    let both = shell.pins.iter().chain(&newer.pins);
+    let both = both.map(|(name, file)| (name.clone(), file.clone())).collect();
+    let (mut state, keeping) = KeptState::new(both, &[URL], None, false).unwrap();
+    let expected = [("other".to_owned(), pin(5, 0)), ("t".to_owned(), pin(2, 0))];
+    assert_eq!(state.pins(URL).unwrap(), expected);
+    // The older file has nothing that this client has not seen.
+    state.pin(URL, "t", &pin(2, 0)).unwrap();
+    shell.carry_out(&keeping).unwrap();
+    assert_eq!(shell.begin().0.pins(URL).unwrap(), expected);
+}
+
 /// Nothing of single-use hints reaches whoever keeps files.
 #[test]
 fn single_use_hints_are_not_kept() {
