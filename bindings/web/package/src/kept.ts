@@ -37,6 +37,8 @@ export class Kept {
     readonly #pinned: (name: string, pinned: Pinned) => void;
     /** Pins of this client and of the worker before it. */
     readonly #pins: Map<string, Pinned>;
+    /** The files of pins as the client has read them. */
+    #read: ReadonlyMap<string, Bytes> = new Map();
     readonly #told = new Set<string>();
     #work: Promise<void> = Promise.resolve();
 
@@ -59,7 +61,7 @@ export class Kept {
      * come after the file if they could not be written to it.
      */
     async pins(): Promise<[string, Bytes][]> {
-        const files = await this.#files();
+        const files = (this.#read = await this.#files());
         const isNewer = ([name, { isKept }]: [string, Pinned]): boolean =>
             !isKept || !files.has(name);
         const inMemory = [...this.#pins].filter(isNewer);
@@ -79,22 +81,34 @@ export class Kept {
         return all;
     }
 
-    /** Hands the client the parts that it wants, and removes those that no pin names. */
+    /**
+     * Hands the client the parts that it wants, and removes those that no pin names: not if pins
+     * have changed since the client read them, because new ones may name such a part.
+     */
     async give(client: Client): Promise<void> {
         const storage = await this.#storage;
+        const unnamed: string[] = [];
         for (const name of (await storage?.names()) ?? []) {
             if (!PART.test(name)) {
                 continue;
             }
             const isWanted = client.wants(name);
             if (isWanted === undefined) {
-                this.remove(name);
+                unnamed.push(name);
             } else if (isWanted) {
                 const part = await storage?.read(name).catch(() => undefined);
                 if (part) {
                     client.read(name, part);
                 }
             }
+        }
+        if (unnamed.length > 0) {
+            this.#then(async (storage) => {
+                const isSame = areSame(this.#read, await this.#files());
+                for (const name of isSame ? unnamed : []) {
+                    await storage.remove(name);
+                }
+            });
         }
     }
 
@@ -227,6 +241,14 @@ interface Latest {
 function numbered(file: string): { name: string; number: number } | undefined {
     const found = PINS.exec(file);
     return found?.[1] ? { name: found[1], number: Number(found[2]) } : undefined;
+}
+
+function areSame(some: ReadonlyMap<string, Bytes>, others: ReadonlyMap<string, Bytes>): boolean {
+    const isThere = ([name, file]: [string, Bytes]): boolean => {
+        const other = others.get(name);
+        return other?.length === file.length && other.every((byte, at) => byte === file[at]);
+    };
+    return some.size === others.size && [...some].every(isThere);
 }
 
 function pause(): Promise<void> {

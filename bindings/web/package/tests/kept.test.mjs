@@ -232,6 +232,25 @@ test("pins that could not be written count beside an older file", async () => {
     assert.match(told.join(), /pins cannot be kept.*believes the servers anew.*no room/);
 });
 
+test("parts stay if pins come while they are listed", async () => {
+    const { files, keeper } = inMemory();
+    const part = `${"0".repeat(32)}-hint-${"0".repeat(32)}.part`;
+    for (const [arrives, stays] of [
+        [true, true],
+        [false, false],
+    ]) {
+        const kept = keeper();
+        await kept.pins();
+        files.set(part, Uint8Array.of(1));
+        if (arrives) {
+            files.set(`${PINS}.1`, Uint8Array.of(1));
+        }
+        await kept.give({ wants: () => undefined });
+        await kept.done();
+        assert.equal(files.has(part), stays);
+    }
+});
+
 test("whoever replaces pins at the same time as others adds to theirs", async () => {
     const storage = place();
     const name = `${"0".repeat(32)}.pins`;

@@ -42,6 +42,8 @@ struct Shared {
     read: Vec<(String, Vec<u8>)>,
     /// Parts that pins of any server name, and among them those that lookups here may need.
     named: Vec<String>,
+    /// Whether a file of pins is damaged, which may name others.
+    is_unsure: bool,
     needed: Vec<String>,
     servers: Vec<PinsOf>,
     accepting: bool,
@@ -74,11 +76,12 @@ impl Keeping {
     }
 
     /// What is to be done with the file of a part that was kept: `Some(true)`: [hand it
-    /// in](Self::read). `Some(false)`: leave it where it is. `None`: no pin names it, so remove it.
+    /// in](Self::read). `Some(false)`: leave it where it is. `None`: no pin names it, so remove it,
+    /// unless a pin has come since.
     pub fn wants(&self, name: &str) -> Option<bool> {
         let shared = self.lock();
         let is_in = |names: &[String]| names.iter().any(|known| known == name);
-        is_in(&shared.named).then(|| is_in(&shared.needed))
+        (shared.is_unsure || is_in(&shared.named)).then(|| is_in(&shared.needed))
     }
 
     /// Takes a part as it was read, before the client begins.
@@ -151,7 +154,9 @@ impl KeptState {
         }
         for (name, bytes) in files {
             let here = shared.servers.iter_mut().find(|known| known.file == name);
-            let file = match (&here, pin_file::decode(&bytes)) {
+            let decoded = pin_file::decode(&bytes);
+            shared.is_unsure |= decoded.is_err();
+            let file = match (&here, decoded) {
                 (_, Ok(file)) => file,
                 // A client that asks that server hears of the damage.
                 (None, Err(_)) => continue,

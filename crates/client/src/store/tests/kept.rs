@@ -126,6 +126,22 @@ fn damaged_pins_are_refused_by_whoever_asks_that_server() {
     }
 }
 
+/// Such a file may name any part.
+#[test]
+fn no_part_is_removed_while_a_file_of_pins_is_damaged() {
+    let bytes = bytes(300);
+    let whole = Shell::after_a_first_use(&bytes, &part_of(&bytes, PartKind::Hint));
+    let (name, file) = whole.pins.iter().next().unwrap();
+    let part = whole.parts.keys().next().unwrap();
+    for len in [file.len(), file.len() - 1, 0] {
+        let pins = vec![(name.clone(), file[..len].to_vec())];
+        let (_, keeping) = KeptState::new(pins, &["http://b"], None, false).unwrap();
+        assert_eq!(keeping.wants(part), Some(false));
+    }
+    let (_, keeping) = KeptState::new(Vec::new(), &["http://b"], None, false).unwrap();
+    assert_eq!(keeping.wants(part), None);
+}
+
 /// A file that is older than what the shell could not write to it.
 #[test]
 fn of_two_files_of_one_name_the_later_one_counts() {
