@@ -29,6 +29,8 @@ class Worker implements Shell {
     readonly #early = new Map<string, Early>();
     #kept: Kept | undefined;
     #client: Client | undefined;
+    /** Is over when all pins are kept, or one was refused. */
+    #pinned: Promise<void> = Promise.resolve();
     #timer: ReturnType<typeof setTimeout> | undefined;
     #idleTimer: ReturnType<typeof setTimeout> | undefined;
 
@@ -123,13 +125,18 @@ class Worker implements Shell {
             } catch {
                 // Not even that can be asked.
             }
-            this.#client = undefined;
-            clearTimeout(this.#timer);
-            clearTimeout(this.#idleTimer);
-            for (const request of this.#requests.values()) {
-                request.abort();
-            }
+            this.#stop();
             this.#say({ kind: "died", place });
+        }
+    }
+
+    /** Gives the program up. Nothing is sent any more. */
+    #stop(): void {
+        this.#client = undefined;
+        clearTimeout(this.#timer);
+        clearTimeout(this.#idleTimer);
+        for (const request of this.#requests.values()) {
+            request.abort();
         }
     }
 
@@ -162,6 +169,12 @@ class Worker implements Shell {
         signal: AbortSignal,
         deadline?: number,
     ): Promise<void> {
+        // What the program has pinned until its run is over is kept first: so no query reaches a
+        // version that other clients may contradict, or that is forgotten after a crash. All
+        // messages wait, so that their order depends on nothing that is in them.
+        await Promise.resolve();
+        await this.#pinned;
+        signal.throwIfAborted();
         const asked = this.#early.get(url);
         if (asked && !asked.isTaken && same(body, DESCRIBE_BODY)) {
             asked.isTaken = true;
@@ -237,11 +250,15 @@ class Worker implements Shell {
             }
             return this.#client.pins(name, file) as Body;
         };
-        this.#kept?.pin(name, pins).catch((error) => this.#refused(error));
+        const kept = this.#kept?.pin(name, pins).catch((error) => {
+            this.#stop();
+            this.#refused(error);
+        });
+        this.#pinned = this.#pinned.then(() => kept);
     }
 
     ready(table: Table): void {
-        // The first lookup comes after the pins are kept.
+        // The first lookup comes after everything is kept.
         void this.#kept?.done().then(() => this.#say({ kind: "ready", table }));
     }
 

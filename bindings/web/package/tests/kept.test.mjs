@@ -14,6 +14,7 @@ import {
 } from "node:fs";
 import path from "node:path";
 import test from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
 import { connect } from "@privet/client";
 import { openFolder } from "../dist/folder.js";
 import { Kept } from "../dist/kept.js";
@@ -249,6 +250,32 @@ test("parts stay if pins come while they are listed", async () => {
         await kept.done();
         assert.equal(files.has(part), stays);
     }
+});
+
+test("nothing is asked of a new version until its pins are kept", async () => {
+    const followed = build("followed", rows, ...signed);
+    const server = await front(await serve(followed, "simplepir"));
+    const log = path.join(folder, "slow.log");
+    process.env.PRIVET_SLOW_LOG = log;
+    const client = await connect(server.address, {
+        storage: place(),
+        worker: new URL("./slow-pins-worker.mjs", import.meta.url),
+    });
+    assert.equal((await client.get("person 7")).json().number, 7);
+    const sign = ["--publisher-key", "publisher.key"];
+    privet("update", "followed.privet", ...sign, "--set", 'person 8={"number":80}');
+    server.url = await serve(followed, "simplepir");
+    const said = () => readFileSync(log, "utf8").split("\n");
+    const value = client.get("person 8");
+    while (!said().includes("pins")) {
+        await pause(20);
+    }
+    await pause(1000);
+    assert.equal(said().at(-2), "pins", said().join());
+    writeFileSync(`${log}.go`, "");
+    assert.equal((await value).json().number, 80);
+    assert.equal(said().at(-2), "/privet.v1.Privet/Answer");
+    client.close();
 });
 
 test("whoever replaces pins at the same time as others adds to theirs", async () => {
