@@ -1,10 +1,18 @@
 /** A client of one table. Its worker does everything; this side counts and waits. */
 
-import { errorOf, InternalError, PrivetError, UnavailableError, UsageError } from "./errors.js";
+import {
+    errorOf,
+    InternalError,
+    PrivetError,
+    SelectiveError,
+    UnavailableError,
+    UsageError,
+} from "./errors.js";
 import {
     DESCRIBE,
     describeEarly,
     type FromWorker,
+    type Pinned,
     type Target,
     type ToWorker,
 } from "./messages.js";
@@ -12,7 +20,6 @@ import { program, type Programs } from "./programs.js";
 import { Value } from "./values.js";
 import type { Options, Stats, Table } from "./types.js";
 
-    type Pinned,
 /** Text as the table's keys are written, the bytes of a key, or the number of a record from 0. */
 export type Key = string | Uint8Array | number;
 
@@ -440,10 +447,16 @@ export class Client {
 
     #died(how: string): void {
         this.#deaths += 1;
-        if (!this.#table || this.#deaths >= MOST_DEATHS) {
-            return this.#end(new InternalError(`${how}; connect again`));
+        const isOver = !this.#table || this.#deaths >= MOST_DEATHS;
+        const next = `${how}; ${isOver ? "connect again" : "the next lookup begins with a new one"}`;
+        // What the worker did for one of these keys may have ended it. Those that it was not yet
+        // asked have no part in that.
+        if (!this.#later) {
+            const why = `${next}; do not repeat this lookup: its key may be why`;
+            this.#reject(this.#lookups, new SelectiveError(why));
         }
-        this.#lose(new InternalError(`${how}; the next lookup begins with a new one`));
+        const error = new InternalError(next);
+        return isOver ? this.#end(error) : this.#lose(error);
     }
 
     /** Gives the worker up, and whatever waits for it. */
@@ -451,11 +464,13 @@ export class Client {
         this.#worker?.end();
         this.#worker = undefined;
         this.#later = undefined;
-        for (const waiting of [...this.#lookups.values(), ...this.#calls.values()]) {
-            waiting.reject(error);
-        }
-        this.#lookups.clear();
-        this.#calls.clear();
+        this.#reject(this.#lookups, error);
+        this.#reject(this.#calls, error);
+    }
+
+    #reject(waiting: Map<number, { reject(error: PrivetError): void }>, error: PrivetError): void {
+        waiting.forEach(({ reject }) => reject(error));
+        waiting.clear();
     }
 
     #end(error: PrivetError): void {

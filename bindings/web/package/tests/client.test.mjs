@@ -147,9 +147,9 @@ test("if the program ends, nobody waits for ever", async () => {
     const client = await connect(urls, { worker: new URL("./dying-worker.mjs", import.meta.url) });
     const lookups = [client.get(SECRET), client.get("person 1")];
     for (const lookup of lookups) {
-        await assert.rejects(lookup, fails("InternalError", /has ended.*next lookup/));
+        await assert.rejects(lookup, fails("SelectiveError", /has ended.*next lookup/));
     }
-    await assert.rejects(client.get("person 1"), fails("InternalError"));
+    await assert.rejects(client.get("person 1"), fails("SelectiveError"));
     const missing = new URL("./no-such-worker.mjs", import.meta.url);
     await assert.rejects(connect(urls, { worker: missing }), fails("InternalError", /worker/));
 });
