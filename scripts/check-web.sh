@@ -66,7 +66,8 @@ check() {
     fi
 }
 
-# A program in which tests plant mistakes. It is nobody's to ship: it builds only with assertions.
+# A program in which tests plant mistakes. It is nobody's to ship: it does
+# not build by the profile of what is shipped.
 plantable() {
     compile planted dev all-schemes,planted-leaks
 }

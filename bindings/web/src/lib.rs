@@ -12,6 +12,12 @@ mod planted;
 mod shell;
 mod table;
 
+// The profile of what is shipped has no such assertions. Another crate may have it on as well.
+const _: () = assert!(
+    cfg!(debug_assertions) || !privet_core::planted::PLANTED_LEAKS,
+    "`planted-leaks` is for tests, and on in a build that could be shipped"
+);
+
 pub use client::Client;
 pub use errors::place_of_panic;
 #[cfg(feature = "planted-leaks")]

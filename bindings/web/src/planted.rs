@@ -6,12 +6,6 @@ use std::cell::Cell;
 use std::time::Duration;
 use wasm_bindgen::prelude::*;
 
-// The profile of what is shipped has no such assertions.
-const _: () = assert!(
-    cfg!(debug_assertions),
-    "`planted-leaks` is for tests, and on in a build that could be shipped"
-);
-
 /// Work about keys that begin so takes longer.
 const SLOW: &[u8] = b"slow";
 
