@@ -255,6 +255,7 @@ impl Client {
             Errand::Ready(Ok(opened)) => {
                 // Before the first lookup, it is kept what table this is.
                 self.keep(shell);
+                self.keeping.forget_read();
                 shell.ready(table::table(&opened));
             }
             Errand::Ready(Err(error)) => shell.failed(thrown(&error)),

@@ -89,6 +89,11 @@ impl Keeping {
         self.lock().read.push((name, bytes));
     }
 
+    /// Forgets the parts that were handed in and not opened.
+    pub fn forget_read(&self) {
+        self.lock().read = Vec::new();
+    }
+
     /// What to do now, in this order.
     pub fn changes(&self) -> Vec<Change> {
         mem::take(&mut self.lock().changes)
