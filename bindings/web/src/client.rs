@@ -35,8 +35,9 @@ pub struct Client {
     notice: Option<String>,
     exchanges: BTreeMap<u32, Ongoing>,
     exchanges_begun: u32,
-    /// The caller's numbers of lookups.
+    /// The caller's numbers of lookups, and of refreshes.
     lookups: BTreeMap<LookupId, u32>,
+    refreshes: BTreeMap<LookupId, u32>,
 }
 
 /// A request whose response is on its way.
@@ -88,6 +89,13 @@ impl Client {
     #[wasm_bindgen(js_name = lookupRecord)]
     pub fn lookup_record(&mut self, number: u32, record: f64) {
         self.begin(number, Target::index(record as u64));
+    }
+
+    /// Moves on to the newest version that the servers have. What comes of it is told with the
+    /// caller's number.
+    pub fn refresh(&mut self, number: u32) {
+        let refresh = self.conductor.refresh();
+        self.refreshes.insert(refresh, number);
     }
 
     /// Does everything that can be done now. Returns when to call this again at the latest, in
@@ -217,6 +225,7 @@ impl Client {
             exchanges: BTreeMap::new(),
             exchanges_begun: 0,
             lookups: BTreeMap::new(),
+            refreshes: BTreeMap::new(),
         })
     }
 
@@ -250,6 +259,14 @@ impl Client {
             Errand::Reply { lookup, outcome } => {
                 if let Some(number) = self.lookups.remove(&lookup) {
                     outcomes.push((number, outcome));
+                } else if let (Some(number), Err(error)) = (self.refreshes.remove(&lookup), outcome)
+                {
+                    shell.refresh_failed(number, thrown(&error));
+                }
+            }
+            Errand::Refreshed { refresh, table } => {
+                if let Some(number) = self.refreshes.remove(&refresh) {
+                    shell.refreshed(number, table.epoch.0 as f64);
                 }
             }
             Errand::Ready(Ok(opened)) => {
@@ -260,8 +277,8 @@ impl Client {
             }
             Errand::Ready(Err(error)) => shell.failed(thrown(&error)),
             Errand::Tell(progress) => self.report(progress, shell),
-            // Nobody asks for these.
-            Errand::Refreshed { .. } | Errand::Finished { .. } => {}
+            // Nobody asks for this.
+            Errand::Finished { .. } => {}
         }
     }
 

@@ -70,6 +70,10 @@ extern "C" {
     #[wasm_bindgen(method, js_name = lookupFailed)]
     pub(crate) fn lookup_failed(this: &Shell, lookup: u32, error: Error);
     #[wasm_bindgen(method)]
+    pub(crate) fn refreshed(this: &Shell, call: u32, epoch: f64);
+    #[wasm_bindgen(method, js_name = refreshFailed)]
+    pub(crate) fn refresh_failed(this: &Shell, call: u32, error: Error);
+    #[wasm_bindgen(method)]
     pub(crate) fn progress(this: &Shell, what: &str, done: f64, total: f64);
     #[wasm_bindgen(method)]
     pub(crate) fn notice(this: &Shell, text: &str);

@@ -165,16 +165,19 @@ interface Waiting {
     reject(error: PrivetError): void;
 }
 
+/** What is asked besides lookups. */
+interface Calling {
+    resolve(outcome: unknown): void;
+    reject(error: PrivetError): void;
+}
+
 /** A client of one table. */
 export class Client {
     readonly #launch: () => Launched;
     readonly #urls: string[];
     readonly #options: ConnectOptions;
     readonly #lookups = new Map<number, Waiting>();
-    readonly #calls = new Map<
-        number,
-        { resolve(stats: Stats): void; reject(error: Error): void }
-    >();
+    readonly #calls = new Map<number, Calling>();
     readonly #opened: Promise<Table>;
     #opening: { resolve(table: Table): void; reject(error: Error): void } | undefined;
     #table: Table | undefined;
@@ -297,15 +300,27 @@ export class Client {
         return inOrder(given, values, signal);
     }
 
+    /**
+     * Moves on to the newest version that the servers have. Returns its epoch. What this sends does
+     * not depend on lookups.
+     */
+    refresh(): Promise<number> {
+        return this.#call((call) => ({ kind: "refresh", call }));
+    }
+
     /** What the present worker did so far. */
     stats(): Promise<Stats> {
+        return this.#call((call) => ({ kind: "stats", call }));
+    }
+
+    #call<T>(message: (call: number) => ToWorker): Promise<T> {
         return new Promise((resolve, reject) => {
             if (this.#over) {
                 return reject(this.#over);
             }
             const call = this.#number();
-            this.#calls.set(call, { resolve, reject });
-            this.#ask({ kind: "stats", call });
+            this.#calls.set(call, { resolve: resolve as (outcome: unknown) => void, reject });
+            this.#ask(message(call));
         });
     }
 
@@ -426,12 +441,25 @@ export class Client {
             }
             case "notice":
                 return this.#options.onProgress?.({ kind: "notice", text: message.text });
+            case "refreshed":
+                return this.#answer(message.call, (waiting) => waiting.resolve(message.epoch));
+            case "refreshFailed": {
+                const error = errorOf(message.failure);
+                return this.#answer(message.call, (waiting) => waiting.reject(error));
+            }
             case "stats":
-                this.#calls.get(message.call)?.resolve(message.stats);
-                this.#calls.delete(message.call);
-                return this.#hold();
+                return this.#answer(message.call, (waiting) => waiting.resolve(message.stats));
             case "died":
                 return this.#died(`the program has ended (${message.place}); report this`);
+        }
+    }
+
+    #answer(call: number, how: (waiting: Calling) => void): void {
+        const waiting = this.#calls.get(call);
+        this.#calls.delete(call);
+        this.#hold();
+        if (waiting) {
+            how(waiting);
         }
     }
 

@@ -23,6 +23,7 @@ export type ToWorker =
     | { kind: "early"; url: string; body?: Uint8Array<ArrayBuffer> }
     /** Look these up. They are numbered from `first`. */
     | { kind: "lookup"; first: number; targets: Target[] }
+    | { kind: "refresh"; call: number }
     | { kind: "stats"; call: number };
 
 export type FromWorker =
@@ -30,6 +31,8 @@ export type FromWorker =
     | { kind: "failed"; failure: Failure }
     | { kind: "found"; lookup: number; values: Uint8Array[]; isList: boolean }
     | { kind: "lookupFailed"; lookup: number; failure: Failure }
+    | { kind: "refreshed"; call: number; epoch: number }
+    | { kind: "refreshFailed"; call: number; failure: Failure }
     | { kind: "progress"; what: string; done: number; total: number }
     | { kind: "notice"; text: string }
     /** What is pinned from now on, in the file of this name. */

@@ -68,6 +68,9 @@ class Worker implements Shell {
                     }
                 });
                 return this.#run();
+            case "refresh":
+                this.#client?.refresh(message.call);
+                return this.#run();
             case "stats":
                 if (this.#client) {
                     this.#say({ kind: "stats", call: message.call, stats: this.#client.stats() });
@@ -273,6 +276,14 @@ class Worker implements Shell {
 
     lookupFailed(lookup: number, error: Error): void {
         this.#say({ kind: "lookupFailed", lookup, failure: failureOf(error) });
+    }
+
+    refreshed(call: number, epoch: number): void {
+        this.#say({ kind: "refreshed", call, epoch });
+    }
+
+    refreshFailed(call: number, error: Error): void {
+        this.#say({ kind: "refreshFailed", call, failure: failureOf(error) });
     }
 
     progress(what: string, done: number, total: number): void {

@@ -38,6 +38,9 @@ export interface Shell {
     found(lookup: number, values: Uint8Array[], isList: boolean): void;
     /** A lookup failed. */
     lookupFailed(lookup: number, error: Error): void;
+    /** Lookups are in this version from now on. */
+    refreshed(call: number, epoch: number): void;
+    refreshFailed(call: number, error: Error): void;
     /** What comes before lookups has come so far. */
     progress(what: string, done: number, total: number): void;
     /** Something that a person should know. */

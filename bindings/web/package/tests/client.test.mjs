@@ -8,7 +8,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { inspect } from "node:util";
 import * as privet from "@privet/client";
 import { connect } from "@privet/client";
-import { build, serve } from "./place.mjs";
+import { build, privet as command, serve, stop } from "./place.mjs";
 
 const SECRET = "a key that nobody may hear of";
 const rows = Array.from({ length: 100 }, (_, row) => ({ name: `person ${row}`, number: row }));
@@ -108,6 +108,26 @@ test("a client that is closed answers nobody", async () => {
     await assert.rejects(lookup, fails("UsageError", /closed/));
     await assert.rejects(client.get(SECRET), fails("UsageError", /closed/));
     await assert.rejects(client.stats(), fails("UsageError", /closed/));
+});
+
+test("a client moves on to a new version when it is asked to", async () => {
+    const key = ["--publisher-key", "people.key"];
+    command("keygen", "-o", "people.key");
+    const signed = build("signed", rows, "--key", "name", ...key);
+    const url = await serve(signed, "simplepir-packed");
+    const client = await connect(url, { timeout: 5000 });
+    assert.equal(await client.refresh(), 0);
+    command("update", signed.file, ...key, "--set", 'person 1={"number":1001}');
+    // The server looks for updates every second.
+    for (let tries = 0; (await client.refresh()) !== 1; tries += 1) {
+        assert.ok(tries < 100, "the server does not have the update");
+        await pause(200);
+    }
+    assert.equal((await client.get("person 1")).json().number, 1001);
+    await stop(url);
+    await assert.rejects(client.refresh(), fails("UnavailableError"));
+    client.close();
+    await assert.rejects(client.refresh(), fails("UsageError", /closed/));
 });
 
 test("what comes before lookups is told as it comes", async () => {

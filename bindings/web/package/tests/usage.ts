@@ -26,7 +26,7 @@ export async function usage(signal: AbortSignal): Promise<void> {
         console.log(key, found, isFinal, error instanceof IntegrityError);
     }
     const scheme: string = client.scheme;
-    const bytes: number = (await client.stats()).lookupSent;
+    const bytes: number = (await client.stats()).lookupSent + (await client.refresh());
     console.log(text, answers.length, scheme, bytes, told.length);
     // @ts-expect-error: a key is text, bytes or a number.
     await client.get({});
