@@ -110,3 +110,7 @@ export PRIVET="$PWD/$PRIVET_PROGRAMS/privet"
 cd "$package"
 npm run --silent check
 npm test --silent
+if [ "${1:-}" = --debug ]; then exit; fi
+
+# Measuring works, too.
+node --test --test-reporter=spec measure/measure.test.mjs

@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, test } from "node:test";
-import { folder } from "./place.mjs";
+import { folder } from "../tests/place.mjs";
 
 const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium-headless-shell";
 const PRIVET = path.resolve(process.env.PRIVET ?? "../../../target/debug/privet");
