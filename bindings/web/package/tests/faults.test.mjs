@@ -181,8 +181,17 @@ test("a page that is killed anywhere sends no query twice", TIMEOUT, async (t) =
 });
 
 test("coins that come again are caught", TIMEOUT, async () => {
-    const [queries, different] = await killed(6, { planted: { coins: "the same" } });
-    assert.ok(different < queries, `${queries} queries, all different`);
+    // How many coins a page tosses before its first query depends on how fast it computes. So not
+    // every page repeats another one.
+    let queries = 0;
+    for (let attempt = 0; attempt < 10; attempt += 1) {
+        const [some, different] = await killed(6, { planted: { coins: "the same" } });
+        if (different < some) {
+            return;
+        }
+        queries += some;
+    }
+    assert.fail(`${queries} queries, all different`);
 });
 
 test("clients that are closed leave no request and no worker behind", TIMEOUT, async () => {
