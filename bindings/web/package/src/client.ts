@@ -324,8 +324,13 @@ export class Client {
         });
     }
 
-    /** Ends the client. Lookups under way are given up. */
+    /** Ends the client. Lookups under way are given up. What was received is still kept. */
     close(): void {
+        const worker = this.#worker;
+        this.#worker = undefined;
+        worker?.post({ kind: "close" }, []);
+        // The worker ends by itself, and a program in Node after it.
+        worker?.hold(true);
         this.#end(new UsageError("this client is closed: connect another one"));
     }
 

@@ -24,6 +24,8 @@ export type ToWorker =
     /** Look these up. They are numbered from `first`. */
     | { kind: "lookup"; first: number; targets: Target[] }
     | { kind: "refresh"; call: number }
+    /** End when everything is kept. */
+    | { kind: "close" }
     | { kind: "stats"; call: number };
 
 export type FromWorker =
@@ -45,6 +47,8 @@ export type FromWorker =
 export interface Port {
     post(message: FromWorker, transfer: ArrayBuffer[]): void;
     listen(receive: (message: ToWorker) => void): void;
+    /** Ends the worker. */
+    close(): void;
 }
 
 /** The path of a request for a description. */

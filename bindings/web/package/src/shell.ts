@@ -29,6 +29,7 @@ class Worker implements Shell {
     readonly #early = new Map<string, Early>();
     #kept: Kept | undefined;
     #client: Client | undefined;
+    #isOver = false;
     /** Is over when all pins are kept, or one was refused. */
     #pinned: Promise<void> = Promise.resolve();
     #timer: ReturnType<typeof setTimeout> | undefined;
@@ -68,6 +69,9 @@ class Worker implements Shell {
                     }
                 });
                 return this.#run();
+            case "close":
+                this.#stop();
+                return void Promise.resolve(this.#kept?.done()).then(() => this.#port.close());
             case "refresh":
                 this.#client?.refresh(message.call);
                 return this.#run();
@@ -90,6 +94,9 @@ class Worker implements Shell {
         const [names, files] = [pins?.map(([name]) => name), pins?.map(([, file]) => file)];
         const client = new Client(options, names ?? [], files ?? []);
         await kept?.give(client);
+        if (this.#isOver) {
+            return;
+        }
         this.#client = client;
         this.#alive(() => this.#run());
     }
@@ -135,6 +142,7 @@ class Worker implements Shell {
 
     /** Gives the program up. Nothing is sent any more. */
     #stop(): void {
+        this.#isOver = true;
         this.#client = undefined;
         clearTimeout(this.#timer);
         clearTimeout(this.#idleTimer);
@@ -261,8 +269,10 @@ class Worker implements Shell {
     }
 
     ready(table: Table): void {
-        // The first lookup comes after everything is kept.
-        void this.#kept?.done().then(() => this.#say({ kind: "ready", table }));
+        // The first lookup comes after everything is kept. What is to be kept is known when the
+        // program's run is over.
+        const kept = Promise.resolve().then(() => this.#kept?.done());
+        void kept.then(() => this.#say({ kind: "ready", table }));
     }
 
     failed(error: Error): void {
