@@ -3,13 +3,10 @@
 import { randomUUID } from "node:crypto";
 import { link, mkdir, open, readdir, readFile, rm, stat } from "node:fs/promises";
 import path from "node:path";
-import type { Storage } from "./kept.js";
+import { LONG_AGO, type Storage } from "./kept.js";
 
 /** The end of the names of files that are being written. */
 const UNFINISHED = ".unfinished-privet";
-
-/** After this time, in milliseconds, whoever wrote such a file has ended. */
-const LONG_AGO = 3_600_000;
 
 export async function openFolder(place: string): Promise<Storage | undefined> {
     if (place === "memory") {
@@ -41,6 +38,7 @@ export async function openFolder(place: string): Promise<Storage | undefined> {
             await synced(place, "r").catch(() => undefined);
             return true;
         },
+        written: (name) => stat(at(name)).then(({ mtimeMs }) => mtimeMs, unless("ENOENT", undefined)),
         remove: (name) => rm(at(name), { force: true }),
     };
 }

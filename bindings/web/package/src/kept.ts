@@ -12,6 +12,8 @@ export interface Storage {
     read(name: string): Promise<Bytes | undefined>;
     /** Writes a file, durably. Returns whether it did: not if the name is taken. */
     create(name: string, bytes: Bytes): Promise<boolean>;
+    /** When a file was written, in milliseconds as `Date.now` counts; nothing if it is not there. */
+    written(name: string): Promise<number | undefined>;
     /** Removes a file if it is there. */
     remove(name: string): Promise<void>;
 }
@@ -26,6 +28,9 @@ export type OpenStorage = (
 const PART = /^[0-9a-f]{32}-[a-z]+-[0-9a-f]{32}\.part$/;
 const PINS = /^([0-9a-f]{32}\.pins)\.(\d+)$/;
 
+/** After this time, in milliseconds, whoever wrote a file has pinned it, or has ended. */
+export const LONG_AGO = 3_600_000;
+
 /** How often a client tries to read or replace pins that others replace at the same time. */
 const ATTEMPTS = 10;
 const PAUSE = 20;
@@ -37,8 +42,6 @@ export class Kept {
     readonly #pinned: (name: string, pinned: Pinned) => void;
     /** Pins of this client and of the worker before it. */
     readonly #pins: Map<string, Pinned>;
-    /** The files of pins as the client has read them. */
-    #read: ReadonlyMap<string, Bytes> = new Map();
     readonly #told = new Set<string>();
     #work: Promise<void> = Promise.resolve();
 
@@ -61,7 +64,7 @@ export class Kept {
      * come after the file if they could not be written to it.
      */
     async pins(): Promise<[string, Bytes][]> {
-        const files = (this.#read = await this.#files());
+        const files = await this.#files();
         const isNewer = ([name, { isKept }]: [string, Pinned]): boolean =>
             !isKept || !files.has(name);
         const inMemory = [...this.#pins].filter(isNewer);
@@ -82,33 +85,27 @@ export class Kept {
     }
 
     /**
-     * Hands the client the parts that it wants, and removes those that no pin names: not if pins
-     * have changed since the client read them, because new ones may name such a part.
+     * Hands the client the parts that it wants, and removes those that no pin names: not if they
+     * are new, because another client may be about to pin them.
      */
     async give(client: Client): Promise<void> {
         const storage = await this.#storage;
-        const unnamed: string[] = [];
         for (const name of (await storage?.names()) ?? []) {
             if (!PART.test(name)) {
                 continue;
             }
             const isWanted = client.wants(name);
             if (isWanted === undefined) {
-                unnamed.push(name);
+                const written = await storage?.written(name).catch(() => undefined);
+                if (written !== undefined && Date.now() - written > LONG_AGO) {
+                    this.remove(name);
+                }
             } else if (isWanted) {
                 const part = await storage?.read(name).catch(() => undefined);
                 if (part) {
                     client.read(name, part);
                 }
             }
-        }
-        if (unnamed.length > 0) {
-            this.#then(async (storage) => {
-                const isSame = areSame(this.#read, await this.#files());
-                for (const name of isSame ? unnamed : []) {
-                    await storage.remove(name);
-                }
-            });
         }
     }
 
@@ -241,14 +238,6 @@ interface Latest {
 function numbered(file: string): { name: string; number: number } | undefined {
     const found = PINS.exec(file);
     return found?.[1] ? { name: found[1], number: Number(found[2]) } : undefined;
-}
-
-function areSame(some: ReadonlyMap<string, Bytes>, others: ReadonlyMap<string, Bytes>): boolean {
-    const isThere = ([name, file]: [string, Bytes]): boolean => {
-        const other = others.get(name);
-        return other?.length === file.length && other.every((byte, at) => byte === file[at]);
-    };
-    return some.size === others.size && [...some].every(isThere);
 }
 
 function pause(): Promise<void> {

@@ -67,6 +67,13 @@ function files(folder: FileSystemDirectoryHandle): Storage {
                 access.close();
             }
         },
+        written: async (name) => {
+            try {
+                return (await (await folder.getFileHandle(name)).getFile()).lastModified;
+            } catch (error) {
+                return unless(undefined, "NotFoundError")(error);
+            }
+        },
         // It may be gone, or another tab may be writing it.
         remove: (name) =>
             folder.removeEntry(name).catch(unless(undefined, "NotFoundError", LOCKED)),

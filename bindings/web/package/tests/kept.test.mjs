@@ -17,7 +17,7 @@ import test from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { connect } from "@privet/client";
 import { openFolder } from "../dist/folder.js";
-import { Kept } from "../dist/kept.js";
+import { Kept, LONG_AGO } from "../dist/kept.js";
 import { front } from "./front.mjs";
 import { build, folder, privet, serve } from "./place.mjs";
 
@@ -186,6 +186,7 @@ function inMemory() {
             await before();
             return !files.has(name) && Boolean(files.set(name, bytes));
         },
+        written: async () => files.written,
         remove: async (name) => void files.delete(name),
     });
     const told = [];
@@ -233,19 +234,17 @@ test("pins that could not be written count beside an older file", async () => {
     assert.match(told.join(), /pins cannot be kept.*believes the servers anew.*no room/);
 });
 
-test("parts stay if pins come while they are listed", async () => {
+test("parts that no pin names stay while a client may be about to pin them", async () => {
     const { files, keeper } = inMemory();
     const part = `${"0".repeat(32)}-hint-${"0".repeat(32)}.part`;
-    for (const [arrives, stays] of [
-        [true, true],
-        [false, false],
+    files.set(part, Uint8Array.of(1));
+    for (const [age, stays] of [
+        [0, true],
+        [1.1 * LONG_AGO, false],
     ]) {
+        files.written = Date.now() - age;
         const kept = keeper();
         await kept.pins();
-        files.set(part, Uint8Array.of(1));
-        if (arrives) {
-            files.set(`${PINS}.1`, Uint8Array.of(1));
-        }
         await kept.give({ wants: () => undefined });
         await kept.done();
         assert.equal(files.has(part), stays);
