@@ -481,7 +481,8 @@ export class Client {
     #died(how: string): void {
         this.#deaths += 1;
         const isOver = !this.#table || this.#deaths >= MOST_DEATHS;
-        const next = `${how}; ${isOver ? "connect again" : "the next lookup begins with a new one"}`;
+        const then = isOver ? "connect again" : "the next lookup begins with a new one";
+        const next = `${how}; ${then}`;
         // What the worker did for one of these keys may have ended it. Those that it was not yet
         // asked have no part in that.
         if (!this.#later) {

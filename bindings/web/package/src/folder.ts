@@ -38,7 +38,8 @@ export async function openFolder(place: string): Promise<Storage | undefined> {
             await synced(place, "r").catch(() => undefined);
             return true;
         },
-        written: (name) => stat(at(name)).then(({ mtimeMs }) => mtimeMs, unless("ENOENT", undefined)),
+        written: (name) =>
+            stat(at(name)).then(({ mtimeMs }) => mtimeMs, unless("ENOENT", undefined)),
         remove: (name) => rm(at(name), { force: true }),
     };
 }

@@ -12,7 +12,7 @@ export interface Storage {
     read(name: string): Promise<Bytes | undefined>;
     /** Writes a file, durably. Returns whether it did: not if the name is taken. */
     create(name: string, bytes: Bytes): Promise<boolean>;
-    /** When a file was written, in milliseconds as `Date.now` counts; nothing if it is not there. */
+    /** When a file was written, as `Date.now` counts; nothing if it is not there. */
     written(name: string): Promise<number | undefined>;
     /** Removes a file if it is there. */
     remove(name: string): Promise<void>;
