@@ -155,7 +155,7 @@ export async function open(
         await abortable(client.begin(), options.signal);
         return client;
     } catch (error) {
-        client.close();
+        void client.close();
         throw error;
     }
 }
@@ -192,6 +192,8 @@ export class Client {
     #hasAskedToPersist = false;
     /** Why nothing can be asked any more. */
     #over: PrivetError | undefined;
+    #closing: Promise<void> | undefined;
+    #closed: (() => void) | undefined;
     #numbers = 0;
 
     /** @internal */
@@ -219,8 +221,14 @@ export class Client {
         this.#worker = worker;
         this.#later = [];
         worker.listen(
-            (message) => isCurrent() && this.#receive(message),
-            (why) => isCurrent() && this.#died(`the worker has ended (${why})`),
+            (message) => {
+                if (isCurrent()) {
+                    this.#receive(message);
+                } else if (message.kind === "closed") {
+                    this.#closed?.();
+                }
+            },
+            (why) => (isCurrent() ? this.#died(`the worker has ended (${why})`) : this.#closed?.()),
         );
         const options = filled(this.#urls, this.#options, this.#table);
         const storage = this.#options.storage ?? worker.storage;
@@ -324,14 +332,24 @@ export class Client {
         });
     }
 
-    /** Ends the client. Lookups under way are given up. What was received is still kept. */
-    close(): void {
+    /** Ends the client. Lookups under way are given up. Waits until what was received is kept. */
+    close(): Promise<void> {
+        this.#closing ??= this.#close();
+        return this.#closing;
+    }
+
+    async #close(): Promise<void> {
         const worker = this.#worker;
         this.#worker = undefined;
-        worker?.post({ kind: "close" }, []);
-        // The worker ends by itself, and a program in Node after it.
-        worker?.hold(true);
         this.#end(new UsageError("this client is closed: connect another one"));
+        if (worker) {
+            worker.hold(true);
+            await new Promise<void>((closed) => {
+                this.#closed = closed;
+                worker.post({ kind: "close" }, []);
+            });
+            worker.end();
+        }
     }
 
     /** What is to be looked up for a key. No error has the key in it. */

@@ -24,7 +24,7 @@ export type ToWorker =
     /** Look these up. They are numbered from `first`. */
     | { kind: "lookup"; first: number; targets: Target[] }
     | { kind: "refresh"; call: number }
-    /** End when everything is kept. */
+    /** Send nothing any more, and say when everything is kept. */
     | { kind: "close" }
     | { kind: "stats"; call: number };
 
@@ -40,6 +40,8 @@ export type FromWorker =
     /** What is pinned from now on, in the file of this name. */
     | { kind: "pinned"; name: string; pinned: Pinned }
     | { kind: "stats"; call: number; stats: Stats }
+    /** The worker may be ended. */
+    | { kind: "closed" }
     /** The program in WebAssembly has ended for good. */
     | { kind: "died"; place: string };
 
@@ -47,8 +49,6 @@ export type FromWorker =
 export interface Port {
     post(message: FromWorker, transfer: ArrayBuffer[]): void;
     listen(receive: (message: ToWorker) => void): void;
-    /** Ends the worker. */
-    close(): void;
 }
 
 /** The path of a request for a description. */

@@ -10,7 +10,6 @@ if (port) {
         {
             post: (message, transfer) => port.postMessage(message, transfer),
             listen: (receive) => port.on("message", receive),
-            close: () => process.exit(),
         },
         openFolder,
     );

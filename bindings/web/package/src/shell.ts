@@ -71,7 +71,9 @@ class Worker implements Shell {
                 return this.#run();
             case "close":
                 this.#stop();
-                return void Promise.resolve(this.#kept?.done()).then(() => this.#port.close());
+                return void Promise.resolve(this.#kept?.done()).then(() =>
+                    this.#say({ kind: "closed" }),
+                );
             case "refresh":
                 this.#client?.refresh(message.call);
                 return this.#run();

@@ -7,7 +7,6 @@ import { serve } from "./shell.js";
 /** What a dedicated worker has, without the types of all workers. */
 interface Scope {
     postMessage(message: unknown, transfer: Transferable[]): void;
-    close(): void;
     onmessage: ((event: { data: ToWorker }) => void) | null;
 }
 
@@ -19,7 +18,6 @@ serve(
         listen: (receive) => {
             scope.onmessage = ({ data }) => receive(data);
         },
-        close: () => scope.close(),
     },
     openOpfs,
 );

@@ -109,7 +109,7 @@ const look = (page, urls, options = {}) =>
             const onProgress = ({ kind, text }) => kind === "notice" && told.push(text);
             const client = await window.privet.connect(urls, { ...options, onProgress });
             const found = (await client.get("person 7")).json().number;
-            client.close();
+            await client.close();
             return found === 7 ? told.join("\n") : "something else was found";
         },
         [urls, options],

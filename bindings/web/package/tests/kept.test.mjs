@@ -41,7 +41,7 @@ async function visit(server, storage, options = {}) {
     try {
         assert.equal((await client.get("person 7")).json().number, 7);
     } finally {
-        client.close();
+        await client.close();
     }
     return { fetched: server.fetched - before, told: told.join("\n") };
 }
@@ -251,6 +251,15 @@ test("parts that no pin names stay while a client may be about to pin them", asy
     }
 });
 
+test("a client that is closed keeps what it has received", async () => {
+    const server = await front(await serve(table, "simplepir-packed"));
+    const storage = place();
+    // By this scheme, a client is ready before it has the hint.
+    const worker = new URL("./slow-worker.mjs", import.meta.url);
+    assert.ok((await visit(server, storage, { worker })).fetched > 0);
+    assert.deepEqual(await visit(server, storage), { fetched: 0, told: "" });
+});
+
 test("nothing is asked of a new version until its pins are kept", async () => {
     const followed = build("followed", rows, ...signed);
     const server = await front(await serve(followed, "simplepir"));
@@ -258,7 +267,7 @@ test("nothing is asked of a new version until its pins are kept", async () => {
     process.env.PRIVET_SLOW_LOG = log;
     const client = await connect(server.address, {
         storage: place(),
-        worker: new URL("./slow-pins-worker.mjs", import.meta.url),
+        worker: new URL("./slow-worker.mjs", import.meta.url),
     });
     assert.equal((await client.get("person 7")).json().number, 7);
     const sign = ["--publisher-key", "publisher.key"];

@@ -30,5 +30,5 @@ export async function usage(signal: AbortSignal): Promise<void> {
     console.log(text, answers.length, scheme, bytes, told.length);
     // @ts-expect-error: a key is text, bytes or a number.
     await client.get({});
-    client.close();
+    await client.close();
 }

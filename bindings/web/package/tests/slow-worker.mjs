@@ -1,4 +1,7 @@
-/** A worker that writes down what it asks, and keeps second pins only when the test lets it. */
+/**
+ * A worker that writes down what it asks, keeps second pins only when the test lets it, and takes
+ * long to keep hints.
+ */
 
 import { appendFileSync, existsSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
@@ -6,7 +9,7 @@ import { parentPort } from "node:worker_threads";
 import { openFolder } from "../dist/folder.js";
 import { serve } from "../dist/shell.js";
 
-const log = process.env.PRIVET_SLOW_LOG;
+const log = process.env.PRIVET_SLOW_LOG ?? "/dev/null";
 const { fetch } = globalThis;
 globalThis.fetch = (url, options) => {
     appendFileSync(log, `${new URL(url).pathname}\n`);
@@ -16,6 +19,9 @@ globalThis.fetch = (url, options) => {
 async function openSlowFolder(place) {
     const folder = await openFolder(place);
     const create = async (name, bytes) => {
+        if (name.includes("-hint-")) {
+            await pause(500);
+        }
         if (name.endsWith(".pins.2")) {
             appendFileSync(log, "pins\n");
             while (!existsSync(`${log}.go`)) {
